@@ -144,8 +144,9 @@ const MOST_NAMING = 8;
 /** Which files do, and why. */
 const NAMING: Readonly<Record<string, string>> = {
   "kernel/store/tables.ts": "says of each table what would be lost with its object's layout",
-  "features/claims/settings/entries.ts": "lists the settings that a group inherits, previous_shards among them",
-  "features/queues/settings/entries.ts": "lists the settings that a queue inherits, previous_shards among them",
+  "features/claims/settings/consumer-entries.ts":
+    "lists the settings that a group inherits, previous_shards among them",
+  "features/queues/settings/queue-entries.ts": "lists the settings that a queue inherits, previous_shards among them",
   "features/queues/consume.ts": "sends the dead letters of a parked message through the outbox",
   "features/queues/worker.ts": "sends the alerts of parked messages through the outbox",
 };

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { type Command, Option } from "commander";
 
 import { checkWranglerConfig, type CheckedEnvironment } from "./check/file.ts";
-import { problemsBelow, type ConfigProblem } from "../kernel/config/problem.ts";
+import { problemsBelow, type ConfigProblem } from "../kernel/config/config-problem.ts";
 import { describeConfig, flatEntry, flatRoute } from "./check/describe.ts";
 import { ENTRY_KINDS } from "./check/of-features.ts";
 import { allRoutes } from "../kernel/config/resolved.ts";

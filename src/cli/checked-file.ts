@@ -3,7 +3,7 @@
 
 import { basename, dirname, resolve, join, relative } from "node:path";
 import type { CheckedEnvironment } from "./check/file.ts";
-import type { ConfigProblem, ConfigProblemCode } from "../kernel/config/problem.ts";
+import type { ConfigProblem, ConfigProblemCode } from "../kernel/config/config-problem.ts";
 import { isTable, type SettingsTable } from "../kernel/config/table.ts";
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { readInstead, unreadBeside, usualFile, nearestAbove, wranglerFileIn } from "./wrangler-file.ts";

@@ -7,7 +7,7 @@ import { parseDuration } from "../kernel/config/units.ts";
 import { parseMethod } from "../kernel/config/values.ts";
 import type { ConformanceCase } from "../conformance/case.ts";
 import { selectCases } from "../conformance/catalogue.ts";
-import { type TestOrigin, startOrigin } from "../conformance/origin.ts";
+import { type TestOrigin, startOrigin } from "../conformance/test-origin.ts";
 import { caseJson, type SuiteReport, reportJson, reportJunit } from "../conformance/report.ts";
 import { NotTestable, type CaseResult, runSuite, totalsOf } from "../conformance/suite.ts";
 import type { TestTarget } from "../conformance/target.ts";

@@ -4,7 +4,7 @@
 import { applyEdits, type JSONPath, modify, parse } from "jsonc-parser";
 
 import { MIN_COMPATIBILITY_DATE } from "./check/deployment.ts";
-import type { ConfigProblem } from "../kernel/config/problem.ts";
+import type { ConfigProblem } from "../kernel/config/config-problem.ts";
 import { isTable, listOf, type SettingsTable } from "../kernel/config/table.ts";
 import { routeVariables } from "../kernel/config/read.ts";
 import { type GatewayPlan, settingsOf } from "./init-plan.ts";

@@ -10,7 +10,7 @@ import { parse } from "jsonc-parser";
 import { stringify } from "smol-toml";
 
 import { checkWranglerConfig } from "./check/file.ts";
-import type { ConfigProblem } from "../kernel/config/problem.ts";
+import type { ConfigProblem } from "../kernel/config/config-problem.ts";
 import { isTable } from "../kernel/config/table.ts";
 import { askYes, type TerminalDialogue, openDialogue } from "./ask.ts";
 import { problemLines } from "./check.ts";

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 
 import type { CheckedEnvironment } from "./check/file.ts";
 import { isExample, originsOf } from "./check/reach.ts";
-import { problemsBelow, type ConfigProblem } from "../kernel/config/problem.ts";
+import { problemsBelow, type ConfigProblem } from "../kernel/config/config-problem.ts";
 import { CHECKS } from "./check/of-features.ts";
 
 const CONNECT_MS = 2_000;

@@ -5,7 +5,7 @@ import { ClaimFailedError } from "./claim-errors.ts";
 import { exactJson } from "./exact-json.ts";
 import { parseRetryAfter, retryPauseMs } from "./pause.ts";
 import { readAnswerJson } from "./read-answer.ts";
-import type { Backoff, Clock, Fetch } from "./settings.ts";
+import type { Backoff, Clock, Fetch } from "./client-settings.ts";
 
 /** What the gateway says of one record. `Result`: what its handlers return, which nobody else writes. */
 export interface ClaimCallAnswer<Result = unknown> {

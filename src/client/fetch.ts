@@ -5,7 +5,7 @@ import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
 import { combineOutcomes, judgeAnswer, LOST, type Outcome } from "./judge.ts";
 import { pauseFor, retryPauseMs, retryAfterMs } from "./pause.ts";
 import { discardBody, sendOnce, snapshotRequest } from "./send.ts";
-import { resolveOptions, type ClientOptions, type Fetch } from "./settings.ts";
+import { resolveOptions, type ClientOptions, type Fetch } from "./client-settings.ts";
 
 /**
  * Makes a function with the signature of `fetch`. It sends the request's `Idempotency-Key`, or makes one, retries while that

@@ -5,7 +5,7 @@ import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
 import { judgeAnswer, LOST, type Outcome } from "./judge.ts";
 import { pauseFor, retryPauseMs, retryAfterMs } from "./pause.ts";
 import { discardBody, sendOnce, type RequestSnapshot, type TryResponse } from "./send.ts";
-import { resolveOptions, type ClientOptions } from "./settings.ts";
+import { resolveOptions, type ClientOptions } from "./client-settings.ts";
 
 /** `init`: the headers that say who asks, as with the request, and a signal. `Prefer: wait=10` gets the result sooner. */
 export type Follow = (monitor: string | URL, init?: Parameters<typeof fetch>[1]) => Promise<Response>;

@@ -1,7 +1,7 @@
 // The one error of a request whose operation's answer could not be had: it says what is known, and what helps next.
 
 import type { Outcome } from "./judge.ts";
-import type { ProblemDetails } from "./problem.ts";
+import type { ProblemDetails } from "./problem-details.ts";
 import type { TryResponse } from "./send.ts";
 
 /**

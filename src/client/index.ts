@@ -3,12 +3,12 @@
 export { createFetch } from "./fetch.ts";
 export { createFollow, monitorOf } from "./follow.ts";
 export type { Follow } from "./follow.ts";
-export type { ClientOptions, Fetch, Clock } from "./settings.ts";
+export type { ClientOptions, Fetch, Clock } from "./client-settings.ts";
 export { OncewayError } from "./idempotency-error.ts";
 export { IdempotencyError } from "./idempotency-error.ts";
 export type { GiveUpReason } from "./idempotency-error.ts";
 export type { Outcome } from "./judge.ts";
-export type { ProblemDetails as Problem, ProblemCode } from "./problem.ts";
+export type { ProblemDetails as Problem, ProblemCode } from "./problem-details.ts";
 export { once, readPosition } from "./once.ts";
 export type { MessagePosition } from "./partition-order.ts";
 export type { OnceContext, OnceOptions, OnceResult } from "./once.ts";

@@ -1,7 +1,7 @@
 // What one answer means for the operation, and whether to send the same request again. Pure: the loop in fetch.ts sends,
 // waits and gives up. It never guesses that there was no effect: what it cannot know is `unknown`.
 
-import type { ProblemDetails } from "./problem.ts";
+import type { ProblemDetails } from "./problem-details.ts";
 
 /** What is known of the operation: it took effect, it did not, or the client cannot know. */
 export type Outcome = "happened" | "no-effect" | "unknown";

@@ -20,7 +20,7 @@ import {
 import { exactJson } from "./exact-json.ts";
 import { type ClaimName, ClaimLease, lockOf } from "./lease.ts";
 import { beginReading, type MessagePosition, takeTurn, type ClaimTurn } from "./partition-order.ts";
-import { type Clock, type Fetch, wholeMilliseconds, SYSTEM, wholeNumber } from "./settings.ts";
+import { type Clock, type Fetch, wholeMilliseconds, SYSTEM, wholeNumber } from "./client-settings.ts";
 
 export interface OnceOptions {
   /** The group of consumers, as `[[vars.CONSUMERS]]` names it. */

@@ -1,7 +1,7 @@
 // The pause before the next try. Time and chance are passed in.
 
 import type { TryResponse } from "./send.ts";
-import type { Backoff, Clock } from "./settings.ts";
+import type { Backoff, Clock } from "./client-settings.ts";
 
 /**
  * Milliseconds to wait after `tries` tries; `random` is in [0, 1). Full jitter: a random part of a bound that doubles. If the

@@ -1,9 +1,9 @@
 // One try: sends the snapshot of the request, and reads from the answer what decides whether to retry.
 
 import type { JudgedAnswer } from "./judge.ts";
-import { parseProblem, type ProblemDetails } from "./problem.ts";
+import { parseProblem, type ProblemDetails } from "./problem-details.ts";
 import { comesWhole, MAX_PROBLEM_BYTES, readAtMost } from "./read-answer.ts";
-import type { ClientSettings } from "./settings.ts";
+import type { ClientSettings } from "./client-settings.ts";
 
 /** A request that can be sent again and again, byte for byte. */
 export interface RequestSnapshot {

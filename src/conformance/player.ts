@@ -14,7 +14,7 @@ import type {
 import { asksForLater } from "./findings.ts";
 import { type OpenRequest, openRequest, type RawRequest } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
-import type { CaseExpectation, TestOrigin } from "./origin.ts";
+import type { CaseExpectation, TestOrigin } from "./test-origin.ts";
 import { type TestTarget, TOKEN_HEADER } from "./target.ts";
 import { unreachedTarget } from "./unreachable.ts";
 

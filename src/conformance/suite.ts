@@ -11,7 +11,7 @@ import {
 import { hasAnswerOf } from "./findings.ts";
 import { headerValue } from "./http-response.ts";
 import { askServer, playCase, type PlayerStage } from "./player.ts";
-import type { TestOrigin } from "./origin.ts";
+import type { TestOrigin } from "./test-origin.ts";
 import { readPolicy } from "./policy.ts";
 import { missingNeed, type TestTarget } from "./target.ts";
 

@@ -3,10 +3,10 @@
 
 import type { ObjectFeatures, ObjectFunctions } from "../kernel/object-feature.ts";
 import { acceptedObject } from "./accepted/object/feature.ts"; // feature: accepted
-import { auditObject } from "./audit/object/audit.ts"; // feature: audit
+import { auditObject } from "./audit/object/audit-log-store.ts"; // feature: audit
 import { bulkObject } from "./bulk/object/listed-changes.ts"; // feature: bulk
 import { callersObject } from "./callers/object/eraser.ts"; // feature: callers
-import { claimsObject } from "./claims/object/calls.ts"; // feature: claims
+import { claimsObject } from "./claims/object/consumer-calls.ts"; // feature: claims
 import { digestMultipart } from "./forms/object/digested-multipart.ts"; // feature: forms
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards

@@ -4,7 +4,7 @@
 import type { RouteDraft } from "./config/cross-checks.ts";
 import type { HasBinding, InForce, SettingsLayer } from "./config/in-force.ts";
 import type { NamedOperator } from "./config/operators.ts";
-import type { ConfigProblem } from "./config/problem.ts";
+import type { ConfigProblem } from "./config/config-problem.ts";
 import type { Config, Route } from "./config/resolved.ts";
 import type { SettingEntries } from "./config/setting-kinds.ts";
 import type { GATEWAY_DEFAULTS, GatewaySettings } from "./config/settings-gateway.ts";

@@ -9,10 +9,10 @@ import { heldRows, TABLES } from "../../src/kernel/store/tables.ts";
 import * as schema from "../../src/kernel/store/schema.ts";
 import { EXCERPTS_TABLE } from "../../src/kernel/notes/excerpts.ts";
 import { COUNTS_TABLE } from "../../src/kernel/store/counts.ts";
-import { AuditLogStore } from "../../src/features/audit/object/audit.ts"; // feature: audit
+import { AuditLogStore } from "../../src/features/audit/object/audit-log-store.ts"; // feature: audit
 import { CLOSED_BEFORE_TABLE } from "../../src/features/previous-shards/object/closed-before.ts"; // feature: previous-shards
 import { CLOSED_TABLE } from "../../src/features/previous-shards/object/closed-object.ts"; // feature: previous-shards
-import { POSITIONS_TABLE } from "../../src/features/claims/object/positions.ts"; // feature: claims
+import { POSITIONS_TABLE } from "../../src/features/claims/object/position-rows.ts"; // feature: claims
 import { ALERTS_TABLE, OUTBOX_TABLES } from "../../src/features/outbox/object/outbox-tables.ts"; // feature: outbox
 import { Disk } from "./disk.ts";
 import { storageOn } from "./stand-ins.ts";

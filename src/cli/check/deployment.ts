@@ -2,7 +2,7 @@
 // compatibility date and flags; and that its rate limit bindings are whole. Knows what each environment inherits, and nothing about routes.
 
 import { isTable, listOf, type SettingsTable, tablesOf } from "../../kernel/config/table.ts";
-import { type ConfigProblem, valueFix } from "../../kernel/config/problem.ts";
+import { type ConfigProblem, valueFix } from "../../kernel/config/config-problem.ts";
 
 /** From this date on, pending work keeps an object alive without a client, and errors keep their flags over RPC. */
 export const MIN_COMPATIBILITY_DATE = "2026-10-01";

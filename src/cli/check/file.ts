@@ -14,7 +14,7 @@ import {
   ofEnvironment,
   type ConfigProblemCode,
   valueFix,
-} from "../../kernel/config/problem.ts";
+} from "../../kernel/config/config-problem.ts";
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./inherited.ts";
 import type { BindingKind } from "../../kernel/config/in-force.ts";
 import { readConfig } from "../../features/settings.ts";

@@ -1,7 +1,7 @@
 // Checks what is inherited, and what is not: an environment of a wrangler.toml inherits neither variables nor bindings from the top level, and
 // routes inherit every default of `[vars.IDEMPOTENCY]`, also one that was meant for other routes.
 
-import type { ConfigProblem } from "../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../kernel/config/config-problem.ts";
 import { VARIABLES } from "../variables.ts";
 import { variablesOf } from "../../kernel/config/read-tables.ts";
 import { routeVariables } from "../../kernel/config/read.ts";

@@ -2,7 +2,7 @@
 // run without them. wrangler says nothing about variables, and about other tables only that it does not know them.
 
 import { VARIABLES } from "../variables.ts";
-import type { ConfigProblem } from "../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../kernel/config/config-problem.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
 import { isTable, type SettingsTable } from "../../kernel/config/table.ts";

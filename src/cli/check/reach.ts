@@ -1,7 +1,7 @@
 // Checks how requests come to the Worker and where they go from there: an origin that is missing, the Worker itself, or nowhere that
 // Cloudflare can reach. Knows addresses only as the file writes them.
 
-import type { ConfigProblem } from "../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../kernel/config/config-problem.ts";
 import { isTable, type SettingsTable } from "../../kernel/config/table.ts";
 import type { Config, Origin } from "../../kernel/config/resolved.ts";
 import { isLoopback } from "../../kernel/config/values.ts";

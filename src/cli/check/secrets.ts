@@ -1,7 +1,7 @@
 // Finds secrets in the variables of a wrangler.toml: those that the gateway reads, values in the form of a known issuer's secrets, and
 // variables with the name of one. No message may ever show a value: problems are printed where others read them.
 
-import type { ConfigProblem } from "../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../kernel/config/config-problem.ts";
 import { isConfiguration } from "../../kernel/config/read.ts";
 import { dottedPath, isTable, type SettingsTable } from "../../kernel/config/table.ts";
 import { encryptionSecretNames } from "../../kernel/encryption/encryption-secrets.ts";

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
 
-import type { ConfigProblem } from "../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../kernel/config/config-problem.ts";
 import { isTable, type SettingsTable } from "../../kernel/config/table.ts";
 
 interface MainFindings {

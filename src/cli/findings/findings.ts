@@ -2,7 +2,7 @@
 // columns of places.ts. Pure; text.ts and formats.ts print it.
 
 import type { CheckedEnvironment } from "../check/file.ts";
-import type { ConfigProblem, ConfigProblemCode, SettingReplacement } from "../../kernel/config/problem.ts";
+import type { ConfigProblem, ConfigProblemCode, SettingReplacement } from "../../kernel/config/config-problem.ts";
 import { type FoundRanges, type SourceRanges, type TextRange, pathSteps } from "./source-ranges.ts";
 
 /** An error fails the check. A note is right as it is. */

@@ -2,7 +2,7 @@
 // hint what its author meant, and the mistakes that people make in every language.
 
 import { secretStart } from "../check/secrets.ts";
-import type { ConfigProblemCode } from "../../kernel/config/problem.ts";
+import type { ConfigProblemCode } from "../../kernel/config/config-problem.ts";
 import type { ConfigFinding } from "./findings.ts";
 import { type TextRange, spanOf } from "./source-ranges.ts";
 

@@ -2,7 +2,7 @@
 
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { allChanger, auditedAllChanger } from "./operator/all-change.ts";
-import { addChangeAll } from "./operator/api.ts";
+import { addChangeAll } from "./operator/bulk-api.ts";
 import { changeAllRoutes } from "./operator/forms.tsx";
 
 export function bulkWorker(kernel: WorkerKernel): WorkerFeature {

@@ -14,7 +14,7 @@ import {
   type ClaimRequest,
   CLAIMS_CALL,
   POSITION_CALL,
-} from "./message.ts";
+} from "./claim-message.ts";
 import { recordNames } from "../../kernel/request/exchange-request.ts";
 import { placingOf } from "../../kernel/request/message.ts";
 import { askObject, locateKey, shardStub, withRetries } from "../../kernel/object/call-shard.ts";

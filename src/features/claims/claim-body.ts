@@ -6,7 +6,7 @@ import * as v from "valibot";
 import type { ClaimVerb } from "../../kernel/record/claim.ts";
 import type { Position } from "../../kernel/record/events.ts";
 import { MAX_KEY_LENGTH } from "../../kernel/record/units.ts";
-import { CLAIM_EFFECTS, type ClaimEffect } from "./message.ts";
+import { CLAIM_EFFECTS, type ClaimEffect } from "./claim-message.ts";
 
 /** The most entries of one request. */
 export const MAX_CLAIMS = 100;

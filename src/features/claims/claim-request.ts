@@ -6,7 +6,7 @@ import type { ConsumerGroup } from "../../kernel/config/resolved.ts";
 import type { Position } from "../../kernel/record/events.ts";
 import { laneOf } from "../../kernel/record/lanes.ts";
 import { attemptId, durationMs, fingerprint, keyHashOf } from "../../kernel/record/units.ts";
-import type { ClaimAct, ClaimRequest } from "./message.ts";
+import type { ClaimAct, ClaimRequest } from "./claim-message.ts";
 import { digest } from "../../kernel/request/digest.ts";
 import { recordNames } from "../../kernel/request/exchange-request.ts";
 import type { NamesIn } from "../../kernel/request/message.ts";

@@ -1,12 +1,12 @@
 // Claims in the Worker: the endpoint of consumers, operations of the operator API, a page of the console, and metrics.
 
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
-import { claimsEndpoint, createClaims } from "./api.ts";
+import { claimsEndpoint, createClaims } from "./consumer-api.ts";
 import { claimsCaller, positionAsker } from "./call-claims.ts";
-import { addPositions } from "./operator/api.ts";
-import { claimsMetrics } from "./operator/metrics.ts";
-import { claimRoutes } from "./operator/page.tsx";
-import { auditedPositions, PositionsOperator } from "./operator/positions.ts";
+import { addPositions } from "./operator/positions-api.ts";
+import { claimsMetrics } from "./operator/claim-metrics.ts";
+import { claimRoutes } from "./operator/claims-page.tsx";
+import { auditedPositions, PositionsOperator } from "./operator/positions-operator.ts";
 
 export function claimsWorker(kernel: WorkerKernel): WorkerFeature {
   const { config, env, namespace, findObject, directory: places, routes, reporter, audit } = kernel;

@@ -1,6 +1,6 @@
 // What a destination's resting lanes are called, in the console and on the command line. Imports nothing that needs the Worker.
 
-import type { OutboxDestinationView } from "./operator/schema.ts";
+import type { OutboxDestinationView } from "./operator/outbox-schema.ts";
 
 /** The lanes of a destination that rest, over all shards. */
 export interface RestText {

@@ -1,10 +1,10 @@
 // The outbox in the Worker: operations of the operator API, a page of the console, metrics, and the pass that notices silent shards.
 
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
-import { addOutbox } from "./operator/api.ts";
-import { outboxMetrics } from "./operator/metrics.ts";
-import { auditedEvents, OutboxOperator } from "./operator/outbox.ts";
-import { eventRoutes } from "./operator/page.tsx";
+import { addOutbox } from "./operator/outbox-api.ts";
+import { outboxMetrics } from "./operator/outbox-metrics.ts";
+import { auditedEvents, OutboxOperator } from "./operator/outbox-operator.ts";
+import { eventRoutes } from "./operator/outbox-page.tsx";
 import { watchShards } from "./operator/watch-shards.ts";
 
 export function outboxWorker({

@@ -27,7 +27,7 @@ import {
   type QueueMessage,
   type ReadMessage,
   readMessage,
-} from "./message.ts";
+} from "./queue-message.ts";
 
 /** How long a queue may take for a dead letter, as for an event. */
 const LETTER_MS = 20_000;

@@ -5,7 +5,7 @@ import type { Queue } from "../../kernel/config/resolved.ts";
 import type { DeadReason, DeliveryDecision } from "../../kernel/record/delivery.ts";
 import type { RecordId } from "../../kernel/record/units.ts";
 import { type ConsumerPorts, type HandledDelivery, QueueConsumer } from "./consume.ts";
-import { bodyOf } from "./message.ts";
+import { bodyOf } from "./queue-message.ts";
 
 /** The platform's limit. */
 export const MAX_MESSAGE_BYTES = 128_000;

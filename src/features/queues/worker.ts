@@ -5,7 +5,7 @@ import { reportAlert } from "../outbox/operator/watch-shards.ts";
 import { type ConsumerPorts, queueConsumer } from "./consume.ts";
 import { deadLetterQueueIn } from "../outbox/dead-letter.ts";
 import { exchangeDeliverer } from "./object/deliveries.ts";
-import { queueMetrics } from "./operator/metrics.ts";
+import { queueMetrics } from "./operator/queue-metrics.ts";
 import { addQueueTrial, auditedTrial } from "./operator/trial.ts";
 import { queueTrials } from "./trial.ts";
 

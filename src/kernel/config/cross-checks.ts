@@ -18,7 +18,7 @@ import {
 } from "./in-force.ts";
 import type { PathPattern } from "./path-pattern.ts";
 import { originOrZone } from "./settings-origin.ts";
-import { type ConfigProblem, valueFix } from "./problem.ts";
+import { type ConfigProblem, valueFix } from "./config-problem.ts";
 import type { DeclaredSettings, WrittenSettings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { lockFor, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
-import type { ConfigProblem } from "./problem.ts";
+import type { ConfigProblem } from "./config-problem.ts";
 import type { DeclaredSettings, WrittenSettings } from "./settings.ts";
 import { dottedPath, isTable, memberProblem, pickMembers, type SettingsTable, unknownMembers } from "./table.ts";
 

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import type { ConfigProblem } from "./problem.ts";
+import type { ConfigProblem } from "./config-problem.ts";
 import {
   dottedPath,
   isTable,

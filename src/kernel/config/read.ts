@@ -12,7 +12,7 @@ import { readSettings, type SettingsReading } from "./read-settings.ts";
 import { isTable, problemOfIssue, readJsonVariable } from "./table.ts";
 import { missingSecret, readEncryptionSecrets } from "../encryption/encryption-secrets.ts";
 import { resolveConfig, type WrittenRoute } from "./resolve.ts";
-import type { ConfigProblem } from "./problem.ts";
+import type { ConfigProblem } from "./config-problem.ts";
 import type { Config } from "./resolved.ts";
 import { type DeclaredSettings, pathSchema } from "./settings.ts";
 import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";

@@ -233,7 +233,7 @@ export function allRoutes({ routes, queues, consumers }: Config): readonly Route
   return [...routes, ...[...queues, ...consumers].map(({ route }) => route)];
 }
 
-export type { ConfigProblem } from "./problem.ts";
+export type { ConfigProblem } from "./config-problem.ts";
 
 /** A header that the origin gets with each message; its name is in lower case. */
 export interface MessageHeader {

@@ -4,7 +4,7 @@
 import type * as v from "valibot";
 
 import { nearestName } from "./nearest-name.ts";
-import { type ConfigProblem, valueFix } from "./problem.ts";
+import { type ConfigProblem, valueFix } from "./config-problem.ts";
 import { gatewayEntries } from "./settings-gateway.ts";
 import { type ParsedSetting, refuseValue } from "./units.ts";
 

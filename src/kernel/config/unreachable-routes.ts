@@ -1,7 +1,7 @@
 // Routes that no request reaches, because others get all of them: earlier ones that match the same, and those whose path differs
 // only in its last slash, which is no difference to a request (kernel/request/path.ts).
 
-import type { ConfigProblem } from "./problem.ts";
+import type { ConfigProblem } from "./config-problem.ts";
 import type { RouteDraft } from "./cross-checks.ts";
 import { type SettingsLayer, settingsInForce } from "./in-force.ts";
 import type { DeclaredSettings } from "./settings.ts";

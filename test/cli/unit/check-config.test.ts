@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
-import { PROBLEM_CODES } from "../../../src/kernel/config/problem.ts";
+import { PROBLEM_CODES } from "../../../src/kernel/config/config-problem.ts";
 import type { CommandOutcome } from "../../support/command-line.ts";
 import { callOnceway } from "../../support/command-line-here.ts";
 import { blockWith, readPage } from "../../support/docs.ts";

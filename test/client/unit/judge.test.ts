@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type JudgedAnswer, combineOutcomes, judgeAnswer } from "../../../src/client/judge.ts";
-import { parseProblem, type ProblemCode } from "../../../src/client/problem.ts";
+import { parseProblem, type ProblemCode } from "../../../src/client/problem-details.ts";
 import { BUILT_IN } from "../../../src/kernel/config/settings.ts";
 import type { MonitorProblem } from "../../../src/kernel/record/monitor-problem.ts";
 import type { ClientProblemCode, Problem } from "../../../src/kernel/record/problem.ts";

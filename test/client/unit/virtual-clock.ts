@@ -1,7 +1,7 @@
 // Time that passes only when nothing else is left to do, and chance that a test decides.
 
 import { setImmediate as turn } from "node:timers/promises";
-import type { Clock } from "../../../src/client/settings.ts";
+import type { Clock } from "../../../src/client/client-settings.ts";
 
 /** A request from memory is answered within far fewer turns of the event loop. */
 const IDLE_TURNS = 10;

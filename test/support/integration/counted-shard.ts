@@ -4,7 +4,7 @@
 import { env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
 import { EncryptionDeriver } from "../../../src/kernel/encryption/encryption.ts";
-import { claimsEndpoint, createClaims } from "../../../src/features/claims/api.ts"; // feature: claims
+import { claimsEndpoint, createClaims } from "../../../src/features/claims/consumer-api.ts"; // feature: claims
 import { createApp } from "../../../src/worker/app.ts";
 import { readConfig } from "../../../src/features/settings.ts";
 import { type ConsumeBatch, queueConsumer } from "../../../src/features/queues/consume.ts"; // feature: queues

@@ -2,12 +2,12 @@
 // an invalid setting is skipped.
 
 import type { InForce } from "../../../kernel/config/in-force.ts";
-import type { ConfigProblem } from "../../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../../kernel/config/config-problem.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
 import { formatDuration, HOUR_MS } from "../../../kernel/config/units.ts";
 import type { FeatureSettings } from "../../../kernel/feature-settings.ts";
-import { type AsyncSettings, asyncSettings, scheduleEntries, scheduleOf } from "./entries.ts";
+import { type AsyncSettings, asyncSettings, scheduleEntries, scheduleOf } from "./accepted-entries.ts";
 
 export const acceptedSettings: FeatureSettings<AsyncSettings> = {
   name: "accepted",

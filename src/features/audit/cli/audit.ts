@@ -12,7 +12,7 @@ import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText, short
 import { pageQuery } from "../../../cli/operator-client.ts";
 import { connectOperator, operatorCommand, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { readableTime } from "../../../cli/times.ts";
-import { auditPageSchema } from "../operator/schema.ts";
+import { auditPageSchema } from "../operator/audit-schema.ts";
 
 type AuditPage = InferOutput<typeof auditPageSchema>;
 type AuditEntry = AuditPage["entries"][number];

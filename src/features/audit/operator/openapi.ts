@@ -4,7 +4,7 @@ import { AUDITED } from "../../../kernel/record/audit.ts";
 import { type OpenApiJson, type OpenApiFeature, queryParameter } from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
-import { auditEntrySchema, auditPageSchema } from "./schema.ts";
+import { auditEntrySchema, auditPageSchema } from "./audit-schema.ts";
 
 export const auditOpenApi: OpenApiFeature = {
   name: "audit",

@@ -22,7 +22,7 @@ import { connectOperator, type OperatorOptions } from "../../../cli/operator-opt
 import { startProgress } from "../../../cli/read-pages.ts";
 import { previewText } from "../../../cli/record-text.ts";
 import { recordsTable } from "../../../cli/records-table.ts";
-import { allChangedSchema } from "../operator/schema.ts";
+import { allChangedSchema } from "../operator/bulk-schema.ts";
 
 type AllChanged = InferOutput<typeof allChangedSchema>;
 

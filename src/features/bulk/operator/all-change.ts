@@ -12,7 +12,7 @@ import type { ChangeRequest, RecordFilter, RecordSummary } from "../../../operat
 import type { LayoutShardAddress } from "../../../operator/shards.ts";
 import { CHANGE_LISTED_CALL, type ListedOutcome } from "../object/listed-changes.ts";
 import { changeAll } from "./change-all.ts";
-import type { AllChangedView } from "./schema.ts";
+import type { AllChangedView } from "./bulk-schema.ts";
 
 /** A change of all records that a filter matches. */
 export interface AllChange extends ChangeRequest {

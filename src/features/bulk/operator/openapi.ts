@@ -2,7 +2,7 @@
 
 import type { OpenApiFeature } from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
-import { allChangedSchema, changeAllRequestSchema } from "./schema.ts";
+import { allChangedSchema, changeAllRequestSchema } from "./bulk-schema.ts";
 
 export const bulkOpenApi: OpenApiFeature = {
   name: "bulk",

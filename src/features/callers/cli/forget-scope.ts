@@ -12,7 +12,7 @@ import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-p
 import { jsonLine, printableText } from "../../../cli/look.ts";
 import type { OperatorClient } from "../../../cli/operator-client.ts";
 import { connectOperator } from "../../../cli/operator-options.ts";
-import { scopeErasedSchema } from "../operator/schema.ts";
+import { scopeErasedSchema } from "../operator/callers-schema.ts";
 
 type ScopeErased = InferOutput<typeof scopeErasedSchema>;
 

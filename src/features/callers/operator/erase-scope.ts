@@ -4,7 +4,7 @@
 import { keyHash } from "../../../kernel/request/record-name.ts";
 import { ERASURE_BEGIN, type ErasedSlice, type ErasurePosition, type ScopeErasure } from "../object/eraser.ts";
 import { shardTitle } from "../../../kernel/object/shard-address.ts";
-import type { ScopeErasedView } from "./schema.ts";
+import type { ScopeErasedView } from "./callers-schema.ts";
 import type { LayoutShardAddress } from "../../../operator/shards.ts";
 
 /** The platform opens six connections; the others queue briefly. */

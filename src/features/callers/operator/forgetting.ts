@@ -7,7 +7,7 @@ import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import { unlessSilent } from "../../../operator/ask-shards.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
-import type { ScopeErasedView } from "./schema.ts";
+import type { ScopeErasedView } from "./callers-schema.ts";
 import { ERASE_SCOPE_CALL } from "../object/eraser.ts";
 import { eraseScope } from "./erase-scope.ts";
 import { fittingScopes, namedScopes } from "./request.ts";

@@ -2,7 +2,7 @@
 
 import type { OpenApiFeature } from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
-import { forgetScopeRequestSchema, scopeErasedSchema } from "./schema.ts";
+import { forgetScopeRequestSchema, scopeErasedSchema } from "./callers-schema.ts";
 
 export const callersOpenApi: OpenApiFeature = {
   name: "callers",

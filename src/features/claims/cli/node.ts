@@ -3,7 +3,7 @@
 import type { ConsumerGroup } from "../../../kernel/config/resolved.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { consumerEntries, CONSUMER_INHERITS, consumerSchema } from "../settings/entries.ts";
+import { consumerEntries, CONSUMER_INHERITS, consumerSchema } from "../settings/consumer-entries.ts";
 import { definePositions } from "./positions.ts";
 
 const { name, token } = consumerSchema.entries;

@@ -16,7 +16,11 @@ import {
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
-import { type positionChangeRequestSchema, positionPageSchema, positionSetSchema } from "../operator/schema.ts";
+import {
+  type positionChangeRequestSchema,
+  positionPageSchema,
+  positionSetSchema,
+} from "../operator/positions-schema.ts";
 
 type PositionPage = InferOutput<typeof positionPageSchema>;
 type PositionSetting = InferOutput<typeof positionChangeRequestSchema>;

@@ -5,7 +5,7 @@ import type { Position } from "../../../kernel/record/events.ts";
 import { nextPosition, type StoredPosition, type OffsetRange, withClaim } from "../../../kernel/record/position.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import type { TimelineEvent } from "../../../kernel/record/timeline.ts";
-import { claimedPosition, type GroupPartition, type PositionRows } from "./positions.ts";
+import { claimedPosition, type GroupPartition, type PositionRows } from "./position-rows.ts";
 import { IS_IN_FLIGHT } from "../../../kernel/store/record-numbers.ts";
 import { readHistory } from "../../../kernel/store/record-row.ts";
 import type { LedgerSql } from "../../../kernel/store/schema.ts";

@@ -14,14 +14,14 @@ import {
   type ClaimMessage,
   type ClaimReply,
   MAX_RESULTS_BYTES,
-} from "../message.ts";
+} from "../claim-message.ts";
 import { readStoredBody } from "../../../kernel/object/answers.ts";
 import { START } from "../../../kernel/resume/event-offsets.ts";
 import type { KernelParts } from "../../../kernel/object/exchange-ports.ts";
 import { PartitionPositions } from "./partition-positions.ts";
 import type { RecordSteps, TakenStep } from "../../../kernel/object/record-steps.ts";
 import type { Entry, Ledger } from "../../../kernel/store/ledger.ts";
-import { claimedPosition, type GroupPartition, type PositionRows } from "./positions.ts";
+import { claimedPosition, type GroupPartition, type PositionRows } from "./position-rows.ts";
 import { isEncrypted, type KeptResponse, sizeOf, type StoredResponse } from "../../../kernel/store/response-rows.ts";
 import type { ObjectTimers } from "../../../kernel/object/timers.ts";
 

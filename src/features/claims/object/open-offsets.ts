@@ -6,7 +6,7 @@ import type { Position } from "../../../kernel/record/events.ts";
 import { type DueEntry, DueHeap } from "../../../kernel/record/due-heap.ts";
 import { type OffsetRange, withClaim } from "../../../kernel/record/position.ts";
 import type { RecordId } from "../../../kernel/record/units.ts";
-import type { ClaimedOffset, GroupPartition } from "./positions.ts";
+import type { ClaimedOffset, GroupPartition } from "./position-rows.ts";
 
 interface OpenOffset extends DueEntry {
   readonly id: RecordId;

@@ -12,7 +12,7 @@ import type { RecordId } from "../../../kernel/record/units.ts";
 import { logFailure } from "../../../kernel/traffic/bookkeep.ts";
 import { OpenOffsets } from "./open-offsets.ts";
 import type { Ledger } from "../../../kernel/store/ledger.ts";
-import { type ClaimedOffset, isSamePosition, type GroupPartition, type PositionRows } from "./positions.ts";
+import { type ClaimedOffset, isSamePosition, type GroupPartition, type PositionRows } from "./position-rows.ts";
 
 /** What is written at the end of a turn. */
 interface Moved {

@@ -14,7 +14,7 @@ import {
   positionPageSchema,
   positionSchema,
   positionSetSchema,
-} from "./schema.ts";
+} from "./positions-schema.ts";
 
 export const claimsOpenApi: OpenApiFeature = {
   name: "claims",

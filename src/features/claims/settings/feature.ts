@@ -1,7 +1,7 @@
 // The settings of claims: groups of consumers (`CONSUMERS`), and the path of the claims API.
 
 import type { FeatureDraft, FeatureSettings, SettingsInput, ResolveRules } from "../../../kernel/feature-settings.ts";
-import { claimConsumerProblems, readConsumerTokens } from "./checks.ts";
+import { claimConsumerProblems, readConsumerTokens } from "./consumer-checks.ts";
 import { CONSUMER_LABEL } from "../../../kernel/record/claim.ts";
 import {
   type ConsumerDraft,
@@ -9,7 +9,7 @@ import {
   CONSUMER_INHERITS,
   consumerSchema,
   type ConsumerSettings,
-} from "./entries.ts";
+} from "./consumer-entries.ts";
 import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
 import type { ConfigProblem, ConsumerGroup } from "../../../kernel/config/resolved.ts";

@@ -6,7 +6,7 @@ import { identityNames } from "../../../kernel/config/scope-part.ts";
 import type { NodeFeature, NodeVariable, ForgettingProblem, RunningRoute } from "../../../kernel/node-feature.ts";
 import { issuersWithoutKeys } from "./key-set-look.ts";
 import { tokenFaults } from "./token-faults.ts";
-import { askEntries, identityEntries, identitySchema, jwtEntries } from "../settings/entries.ts";
+import { askEntries, identityEntries, identitySchema, jwtEntries } from "../settings/identity-entries.ts";
 
 export const identitiesVariable: NodeVariable = {
   name: "IDENTITIES",

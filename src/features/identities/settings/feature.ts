@@ -3,12 +3,12 @@
 import type { Identity } from "../../../kernel/config/identity.ts";
 import type { InForce } from "../../../kernel/config/in-force.ts";
 import { nearestName } from "../../../kernel/config/nearest-name.ts";
-import type { ConfigProblem } from "../../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../../kernel/config/config-problem.ts";
 import { identityNames } from "../../../kernel/config/scope-part.ts";
 import { describeOrigin, originOrZone } from "../../../kernel/config/settings-origin.ts";
 import { readJsonVariable } from "../../../kernel/config/table.ts";
 import type { FeatureDraft, FeatureSettings, PlacedRules, SettingsInput } from "../../../kernel/feature-settings.ts";
-import { readIdentities } from "./read.ts";
+import { readIdentities } from "./read-identities.ts";
 
 export const identitiesSettings: FeatureSettings = { name: "identities", read };
 

@@ -1,8 +1,8 @@
 // The outbox in Node: its command, the variable `DESTINATIONS` and what `check` finds about it.
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { describePublished, unusedDestinations } from "../settings/checks.ts";
-import { destinationEntries, destinationGiveUpEntries, destinationSchema } from "../settings/entries.ts";
+import { describePublished, unusedDestinations } from "../settings/outbox-checks.ts";
+import { destinationEntries, destinationGiveUpEntries, destinationSchema } from "../settings/outbox-entries.ts";
 import { defineOutbox } from "./outbox.ts";
 import { isTable, type SettingsTable } from "../../../kernel/config/table.ts";
 import type { Config, ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";

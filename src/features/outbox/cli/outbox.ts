@@ -21,7 +21,7 @@ import {
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
-import { outboxChangedSchema, outboxPageSchema } from "../operator/schema.ts";
+import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
 
 type OutboxPage = InferOutput<typeof outboxPageSchema>;
 type OutboxEvent = OutboxPage["events"][number];

@@ -13,7 +13,7 @@ import type { AlertWriter } from "./alerts.ts";
 import type { BodyStore } from "../../../kernel/store/bodies.ts";
 import type { StoredRequest } from "../../../kernel/store/stored-request.ts";
 
-/** No destination is called like this (features/outbox/settings/entries.ts): its name is that of the queue's binding. */
+/** No destination is called like this (features/outbox/settings/outbox-entries.ts): its name is that of the queue's binding. */
 const PREFIX = "dead-letters:";
 
 /** The binding that gets the letters of this destination; `null`: it is another destination. */

@@ -3,7 +3,7 @@
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { LAST_LOOKED_AT } from "../../../kernel/store/due-records.ts";
 import { type AlertPorts, AlertWriter } from "./alerts.ts";
-import { OutboxCalls } from "./calls.ts";
+import { OutboxCalls } from "./outbox-calls.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { outboxHooks } from "./hooks.ts";
 import { OwnedEvents } from "./owned-events.ts";

@@ -1,6 +1,6 @@
 // Where the events of a destination go, by the configuration. It is read only in objects that have events.
 
-import { destinationsIn } from "../settings/read.ts";
+import { destinationsIn } from "../settings/read-destinations.ts";
 import type { Alert } from "../../../kernel/record/alerts.ts";
 import { durationMs } from "../../../kernel/record/units.ts";
 import type { AlertReceiver } from "../alert-event.ts";

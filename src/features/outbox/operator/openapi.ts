@@ -15,7 +15,7 @@ import {
   outboxDestinationSchema,
   outboxEventSchema,
   outboxPageSchema,
-} from "./schema.ts";
+} from "./outbox-schema.ts";
 
 export const outboxOpenApi: OpenApiFeature = {
   name: "outbox",

@@ -2,7 +2,7 @@
 // operators have been told. The first object hears of all others, and the second one of the first.
 
 import type { AlertReport } from "../../../kernel/record/alerts.ts";
-import { ALERTS_CALL } from "../object/calls.ts";
+import { ALERTS_CALL } from "../object/outbox-calls.ts";
 import { OPERATOR_CALLS } from "../../../kernel/object/operator-calls.ts";
 import { askObject, shardStub } from "../../../kernel/object/call-shard.ts";
 import { type ShardAddress, shardTitle } from "../../../kernel/object/shard-address.ts";

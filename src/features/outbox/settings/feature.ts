@@ -3,9 +3,9 @@
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
 import type { FeatureDraft, FeatureSettings, SettingsInput } from "../../../kernel/feature-settings.ts";
-import { publishProblems } from "./checks.ts";
-import { PUBLICATION_DEFAULTS, publicationEntries, type PublishSettings, publishSettings } from "./entries.ts";
-import { readDestinations } from "./read.ts";
+import { publishProblems } from "./outbox-checks.ts";
+import { PUBLICATION_DEFAULTS, publicationEntries, type PublishSettings, publishSettings } from "./outbox-entries.ts";
+import { readDestinations } from "./read-destinations.ts";
 
 export const outboxSettings: FeatureSettings<PublishSettings> = {
   name: "outbox",

@@ -3,12 +3,12 @@
 
 import type { InForce } from "../../../kernel/config/in-force.ts";
 import { keyHeaders } from "../../../kernel/config/key-source.ts";
-import type { ConfigProblem } from "../../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../../kernel/config/config-problem.ts";
 import type { Cors, Route } from "../../../kernel/config/resolved.ts";
 import { FINGERPRINT_DEFAULTS } from "../../../kernel/config/settings-fingerprint.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
 import type { FeatureSettings } from "../../../kernel/feature-settings.ts";
-import { CORS_DEFAULTS, corsEntries, type CorsSettings, corsSettings } from "./entries.ts";
+import { CORS_DEFAULTS, corsEntries, type CorsSettings, corsSettings } from "./cors-entries.ts";
 
 export const pagesSettings: FeatureSettings<CorsSettings> = {
   name: "pages",

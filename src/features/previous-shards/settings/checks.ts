@@ -3,7 +3,7 @@
 // with an invalid setting is skipped.
 
 import { type Layout, layoutName, type Layouts, shardCount } from "../../../kernel/config/layout.ts";
-import type { ConfigProblem } from "../../../kernel/config/problem.ts";
+import type { ConfigProblem } from "../../../kernel/config/config-problem.ts";
 import type { PlacedRules } from "../../../kernel/feature-settings.ts";
 import { layoutsOf, type PreviousShardsSettings } from "./entries.ts";
 

@@ -5,14 +5,14 @@ import type { Queue } from "../../../kernel/config/resolved.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 import type { DescribedEntry, NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
 import { queueConsumerProblems } from "../settings/check-file.ts";
-import { queueWarnings } from "../settings/checks.ts";
+import { queueWarnings } from "../settings/queue-checks.ts";
 import {
   giveUpEntries,
   QUEUE_INHERITS,
   queueDefaultEntries,
   queueOnlyEntries,
   queueSchema,
-} from "../settings/entries.ts";
+} from "../settings/queue-entries.ts";
 
 const { queue, to, dead_letter } = queueSchema.entries;
 const { to: _to, dead_letter: _deadLetter, ...optional } = queueOnlyEntries;

@@ -8,7 +8,7 @@ import { parseJsonText, readBytes } from "../../../cli/arguments.ts";
 import { CommandFailure, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText } from "../../../cli/look.ts";
 import { connectOperator, type OperatorOptions } from "../../../cli/operator-options.ts";
-import { trialSchema } from "../operator/schema.ts";
+import { trialSchema } from "../operator/queue-schema.ts";
 
 export type QueueTrial = InferOutput<typeof trialSchema>;
 

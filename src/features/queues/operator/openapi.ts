@@ -2,7 +2,7 @@
 
 import type { OpenApiFeature } from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
-import { queueTrialRequestSchema, trialSchema } from "./schema.ts";
+import { queueTrialRequestSchema, trialSchema } from "./queue-schema.ts";
 
 export const queuesOpenApi: OpenApiFeature = {
   name: "queues",

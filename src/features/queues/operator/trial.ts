@@ -10,7 +10,7 @@ import type { AuditLog } from "../../../operator/audited.ts";
 import { decodeBase64, parseJsonBody } from "../../../operator/change-request.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { Operator } from "../../../operator/operator.ts";
-import type { TrialView } from "./schema.ts";
+import type { TrialView } from "./queue-schema.ts";
 import { viewDetail } from "../../../operator/views.ts";
 
 const TRIAL = 'The body must be JSON: write {"body":…} with any JSON value, or {"bodyBase64":"…"} for bytes.';

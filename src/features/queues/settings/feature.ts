@@ -1,7 +1,7 @@
 // The settings of queues: those whose messages are processed (`QUEUES`).
 
 import type { FeatureDraft, FeatureSettings, SettingsInput, ResolveRules } from "../../../kernel/feature-settings.ts";
-import { queueProblems, NO_HOST, targetOf } from "./checks.ts";
+import { queueProblems, NO_HOST, targetOf } from "./queue-checks.ts";
 import type { StatusRule } from "../../../kernel/record/outbox.ts";
 import {
   type QueueDraft,
@@ -10,7 +10,7 @@ import {
   QUEUE_DEFAULTS,
   queueSchema,
   type QueueSettings,
-} from "./entries.ts";
+} from "./queue-entries.ts";
 import type { SettingEntries } from "../../../kernel/config/setting-kinds.ts";
 import { readTables, variablesOf } from "../../../kernel/config/read-tables.ts";
 import { scheduleWithin } from "../../../kernel/record/schedule.ts";

@@ -1,5 +1,5 @@
 // Parses the texts of a queue's settings that have their own syntax: where a message goes, its headers, the statuses that
-// settle it, where its key comes from. Checks one value alone; `checks.ts` checks the relations between settings.
+// settle it, where its key comes from. Checks one value alone; `queue-checks.ts` checks the relations between settings.
 
 import type { MessageHeader } from "../../../kernel/config/resolved.ts";
 import {

@@ -9,7 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Browser } from "playwright-core";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { auditPageSchema } from "../../../../src/features/audit/operator/schema.ts";
+import { auditPageSchema } from "../../../../src/features/audit/operator/audit-schema.ts";
 import { launchChromium } from "../../../support/chromium.ts";
 import { runOnceway } from "../../../support/command-line.ts";
 import { freshKey } from "../../../support/http.ts";

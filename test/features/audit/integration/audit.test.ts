@@ -3,16 +3,16 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { epochMs } from "../../../../src/kernel/record/units.ts"; // feature: bulk
-import { OperatorsAudit } from "../../../../src/features/audit/operator/audit.ts";
+import { OperatorsAudit } from "../../../../src/features/audit/operator/operators-audit.ts";
 import { allChanger, auditedAllChanger } from "../../../../src/features/bulk/operator/all-change.ts"; // feature: bulk
 import { auditedForgetter, scopeForgetter } from "../../../../src/features/callers/operator/forgetting.ts"; // feature: callers
 import { auditedOperator } from "../../../../src/operator/audited.ts";
 import { workerKernel } from "../../../support/integration/worker-kernel.ts";
 import { ShardOperator } from "../../../../src/operator/shard-operator.ts";
 import type { JsonCall } from "../../../../src/kernel/call.ts";
-import { AUDIT_CALLS } from "../../../../src/features/audit/object/audit.ts";
+import { AUDIT_CALLS } from "../../../../src/features/audit/object/audit-log-store.ts";
 import { askObject } from "../../../../src/kernel/object/call-shard.ts";
-import { type AuditEntry, MAX_SIGN_INS } from "../../../../src/features/audit/object/audit.ts";
+import { type AuditEntry, MAX_SIGN_INS } from "../../../../src/features/audit/object/audit-log-store.ts";
 import { ADMIN } from "../../../support/integration/operators.ts";
 import { expectThrown } from "../../../support/integration/expected-errors.ts";
 

@@ -1,6 +1,6 @@
 // Every statement of the audit log, for the test of query plans.
 
-import { AuditLogStore } from "../../../../src/features/audit/object/audit.ts";
+import { AuditLogStore } from "../../../../src/features/audit/object/audit-log-store.ts";
 import { NOW } from "../../../support/integration/records.ts";
 import type { Ledger, LedgerStorage } from "../../../../src/kernel/store/ledger.ts";
 

@@ -4,8 +4,8 @@
 import { DatabaseSync } from "node:sqlite"; // feature: audit
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { allChangedSchema } from "../../../../src/features/bulk/operator/schema.ts";
-import { auditPageSchema } from "../../../../src/features/audit/operator/schema.ts"; // feature: audit
+import { allChangedSchema } from "../../../../src/features/bulk/operator/bulk-schema.ts";
+import { auditPageSchema } from "../../../../src/features/audit/operator/audit-schema.ts"; // feature: audit
 import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
 import { freshKey, headerValue } from "../../../support/http.ts";
 import {

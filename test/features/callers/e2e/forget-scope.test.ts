@@ -8,7 +8,7 @@ import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { ADMIN_TOKEN, askGateway, BASE, type OperatorAnswer, READ_TOKEN } from "../../../support/e2e/operator-scene.ts";
 import * as v from "valibot";
-import { scopeErasedSchema } from "../../../../src/features/callers/operator/schema.ts";
+import { scopeErasedSchema } from "../../../../src/features/callers/operator/callers-schema.ts";
 import { violationOf } from "../../../support/e2e/openapi.ts";
 import { clientOf, removeGateway, until, untilPrinted } from "../../../support/e2e/scene.ts";
 

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { positionPageSchema } from "../../../../src/features/claims/operator/schema.ts";
+import { positionPageSchema } from "../../../../src/features/claims/operator/positions-schema.ts";
 import { type ClaimScene, freshClaim, OPERATOR_TOKEN, startClaimScene } from "../../../support/claim-scene.ts";
 import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
 

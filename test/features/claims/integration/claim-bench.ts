@@ -15,7 +15,7 @@ import {
   type ClaimEntry,
   type ClaimReply,
   CLAIMS_CALL,
-} from "../../../../src/features/claims/message.ts";
+} from "../../../../src/features/claims/claim-message.ts";
 import { HOUR_MS } from "../../../support/integration/records.ts";
 import { OperatedBench } from "../../../support/integration/operated-bench.ts";
 

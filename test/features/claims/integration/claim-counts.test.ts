@@ -4,7 +4,7 @@
 import { expect, it } from "vitest";
 import { COUNTS } from "../../../bench/cost/operation-counts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
-import { PositionRows } from "../../../../src/features/claims/object/positions.ts";
+import { PositionRows } from "../../../../src/features/claims/object/position-rows.ts";
 
 const POSITION = { position: { stream: "orders", partition: 0 } };
 

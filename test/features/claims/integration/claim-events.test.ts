@@ -3,7 +3,7 @@
 // nothing else is.
 
 import { describe, expect, it, vi } from "vitest";
-import type { ClaimAct } from "../../../../src/features/claims/message.ts";
+import type { ClaimAct } from "../../../../src/features/claims/claim-message.ts";
 import { encodeMessage } from "../../../../src/kernel/request/message.ts";
 import { CHANGE_CALL, type ChangeAnswer } from "../../../../src/kernel/object/operator-calls.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, tryOf } from "./claim-bench.ts";

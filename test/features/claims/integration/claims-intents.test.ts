@@ -1,7 +1,7 @@
 // Which requests are consumers', and where their tokens may not go.
 
 import { describe, expect, it } from "vitest";
-import { claimsEndpoint } from "../../../../src/features/claims/api.ts";
+import { claimsEndpoint } from "../../../../src/features/claims/consumer-api.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { Config } from "../../../../src/kernel/config/resolved.ts";
 import { type Intent, intentReader } from "../../../../src/kernel/request/intent.ts";

@@ -3,7 +3,7 @@
 import { env } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { claimsCaller } from "../../../../src/features/claims/call-claims.ts";
-import { type ClaimMessage, type ClaimRequest, CLAIMS_CALL } from "../../../../src/features/claims/message.ts";
+import { type ClaimMessage, type ClaimRequest, CLAIMS_CALL } from "../../../../src/features/claims/claim-message.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import type { Layout } from "../../../../src/kernel/config/layout.ts";
 import { type BeginsElsewhere, type FindObject, LOCATE_CALL } from "../../../../src/kernel/elsewhere.ts";

@@ -2,13 +2,13 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
-import type { ClaimAct } from "../../../../src/features/claims/message.ts";
+import type { ClaimAct } from "../../../../src/features/claims/claim-message.ts";
 import type { SeenPosition } from "../../../../src/features/claims/object/claim-list.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "./claim-bench.ts";
 import { freshId, started } from "../../../support/integration/records.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
 import { callsOf } from "../../../../src/kernel/object/itty.ts";
-import { CLAIM_CALLS } from "../../../../src/features/claims/object/calls.ts";
+import { CLAIM_CALLS } from "../../../../src/features/claims/object/consumer-calls.ts";
 
 standStill(["error"]);
 

@@ -10,11 +10,11 @@ import {
   withClaim,
 } from "../../../../src/kernel/record/position.ts";
 import { recordId } from "../../../../src/kernel/record/units.ts";
-import { POSITION_CALL } from "../../../../src/features/claims/message.ts";
+import { POSITION_CALL } from "../../../../src/features/claims/claim-message.ts";
 import { CLAIM_LOCK_MS, ClaimBench, claimAct, entryOf, type Try, tryOf } from "./claim-bench.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
 import { callsOf } from "../../../../src/kernel/object/itty.ts";
-import { CLAIM_CALLS } from "../../../../src/features/claims/object/calls.ts";
+import { CLAIM_CALLS } from "../../../../src/features/claims/object/consumer-calls.ts";
 
 standStill(["error"]);
 

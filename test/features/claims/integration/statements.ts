@@ -1,7 +1,7 @@
 // Every statement of claims and positions, for the test of query plans.
 
 import { ClaimList } from "../../../../src/features/claims/object/claim-list.ts";
-import { PositionRows } from "../../../../src/features/claims/object/positions.ts";
+import { PositionRows } from "../../../../src/features/claims/object/position-rows.ts";
 import { NOW } from "../../../support/integration/records.ts";
 import type { Ledger, LedgerStorage } from "../../../../src/kernel/store/ledger.ts";
 

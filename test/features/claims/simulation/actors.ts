@@ -2,8 +2,8 @@
 
 import type { ObjectFeature, ObjectKernel } from "../../../../src/kernel/object-feature.ts";
 import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
-import type { ClaimAct } from "../../../../src/features/claims/message.ts";
-import { claimsObject } from "../../../../src/features/claims/object/calls.ts";
+import type { ClaimAct } from "../../../../src/features/claims/claim-message.ts";
+import { claimsObject } from "../../../../src/features/claims/object/consumer-calls.ts";
 import type { Actors, SimulatedFeature } from "../../../simulation/actors.ts";
 import type { Choices } from "../../../simulation/choices.ts";
 import type { DrawnPlan } from "../../../simulation/plan.ts";

@@ -11,7 +11,7 @@ import {
   type ClaimReply,
   CLAIMS_CALL,
   POSITION_CALL,
-} from "../../../../src/features/claims/message.ts";
+} from "../../../../src/features/claims/claim-message.ts";
 import { checkClaims } from "../../../guarantees/claims.ts";
 import type { ClaimCall, ClaimWords } from "../../../guarantees/history.ts";
 import { metaOf } from "../../../guarantees/policy.ts";

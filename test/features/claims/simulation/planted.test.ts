@@ -8,7 +8,7 @@ import type { Started } from "../../../../src/kernel/record/record.ts";
 import { attemptId, epochMs } from "../../../../src/kernel/record/units.ts";
 import { OpenOffsets } from "../../../../src/features/claims/object/open-offsets.ts";
 import { PartitionPositions } from "../../../../src/features/claims/object/partition-positions.ts";
-import { PositionRows } from "../../../../src/features/claims/object/positions.ts";
+import { PositionRows } from "../../../../src/features/claims/object/position-rows.ts";
 
 type After = typeof PositionRules.afterCompletion;
 type WithClaim = typeof PositionRules.withClaim;

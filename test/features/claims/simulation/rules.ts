@@ -3,7 +3,7 @@
 // moves with the completion. The facts are the object's own answers, as far as no crash has undone them.
 
 import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
-import type { ClaimAct, ClaimAnswer } from "../../../../src/features/claims/message.ts";
+import type { ClaimAct, ClaimAnswer } from "../../../../src/features/claims/claim-message.ts";
 import type { Clock } from "../../../simulation/clock.ts";
 import type { Disk } from "../../../simulation/disk.ts";
 import type { DurableRow } from "../../../simulation/durable.ts";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
 import { describeConfig, flatEntry } from "../../../../src/cli/check/describe.ts";
 import { claimsNode } from "../../../../src/features/claims/cli/node.ts";
-import { readConsumerTokens } from "../../../../src/features/claims/settings/checks.ts";
+import { readConsumerTokens } from "../../../../src/features/claims/settings/consumer-checks.ts";
 import type { ConsumerGroup } from "../../../../src/kernel/config/resolved.ts";
 import { configOf, problemsOf } from "../../../kernel/unit/config/support.ts";
 

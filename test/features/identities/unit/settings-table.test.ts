@@ -5,7 +5,11 @@ import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { markdownTable, ownTexts } from "../../../../src/cli/settings-table.ts";
 import { identitiesVariable } from "../../../../src/features/identities/cli/node.ts";
-import { askEntries, identityEntries, jwtEntries } from "../../../../src/features/identities/settings/entries.ts";
+import {
+  askEntries,
+  identityEntries,
+  jwtEntries,
+} from "../../../../src/features/identities/settings/identity-entries.ts";
 import { configOf, PAYMENTS } from "../../../kernel/unit/config/support.ts";
 import { settingRows } from "../../../support/setting-rows.ts";
 

@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { outboxPageSchema } from "../../../../src/features/outbox/operator/schema.ts";
+import { outboxPageSchema } from "../../../../src/features/outbox/operator/outbox-schema.ts";
 import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
 import { freshKey } from "../../../support/http.ts";
 import {

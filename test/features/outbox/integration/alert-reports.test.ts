@@ -3,7 +3,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import type { AlertReport } from "../../../../src/kernel/record/alerts.ts";
-import { ALERTS_CALL } from "../../../../src/features/outbox/object/calls.ts";
+import { ALERTS_CALL } from "../../../../src/features/outbox/object/outbox-calls.ts";
 import { watchShards } from "../../../../src/features/outbox/operator/watch-shards.ts";
 import { ShardBench } from "../../../support/integration/shard-bench.ts";
 import { Hooks } from "./hooks.ts";

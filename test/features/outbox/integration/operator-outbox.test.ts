@@ -11,7 +11,7 @@ import { DEAD } from "../../../../src/features/outbox/object/outbox-tables.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 import { saveWithEvents } from "./saved-events.ts";
 import { callsOf } from "../../../../src/kernel/object/itty.ts";
-import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/calls.ts";
+import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/outbox-calls.ts";
 
 silence();
 

@@ -14,7 +14,7 @@ import { type Hook, Hooks, publishing, untilLeft } from "./hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 import { callsOf } from "../../../../src/kernel/object/itty.ts";
-import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/calls.ts";
+import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/outbox-calls.ts";
 
 silence();
 

@@ -2,7 +2,7 @@
 
 import type { ObjectFeature, ObjectKernel } from "../../../../src/kernel/object-feature.ts";
 import type { EventPublication } from "../../../../src/kernel/record/outbox.ts";
-import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/calls.ts";
+import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/outbox-calls.ts";
 import { deadLetterBinding } from "../../../../src/features/outbox/object/dead-letters.ts";
 import { outboxObject } from "../../../../src/features/outbox/object/feature.ts";
 import { NOWHERE } from "../../../../src/features/outbox/object/target.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../../src/features/settings.ts";
-import { destinationsIn } from "../../../../src/features/outbox/settings/read.ts";
+import { destinationsIn } from "../../../../src/features/outbox/settings/read-destinations.ts";
 import { configWarnings } from "../../../../src/cli/check/file.ts";
 
 const SECRET = `whsec_${btoa("0".repeat(32))}`;

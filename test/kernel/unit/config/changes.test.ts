@@ -13,7 +13,7 @@ import { destinationsVariable } from "../../../../src/features/outbox/cli/node.t
 import { queuesVariable } from "../../../../src/features/queues/cli/node.ts"; // feature: queues
 import { identityRoots } from "../../../../src/kernel/config/identity.ts"; // feature: identities
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
-import { configuredHeaders, readMessage } from "../../../../src/features/queues/message.ts"; // feature: queues
+import { configuredHeaders, readMessage } from "../../../../src/features/queues/queue-message.ts"; // feature: queues
 import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
 import { readExchange, readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
 import { canonicalMultipart } from "../../../../src/features/forms/worker.ts"; // feature: forms

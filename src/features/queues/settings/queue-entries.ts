@@ -1,5 +1,5 @@
 // The settings of each `[[vars.QUEUES]]`: those of its own, and those of routes that apply to messages too. Checks single
-// members; `checks.ts` checks the relations between them.
+// members; `queue-checks.ts` checks the relations between them.
 
 import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import * as v from "valibot";

@@ -3,7 +3,7 @@
 
 import type { Hono } from "hono";
 import type { Actor } from "../../../operator/access/auth.ts";
-import type { ScopeErasedView } from "./schema.ts";
+import type { ScopeErasedView } from "./callers-schema.ts";
 import type { ScopeForgetter } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 import { adminForm } from "../../../operator/console/change.tsx";

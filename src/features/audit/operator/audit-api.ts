@@ -4,10 +4,10 @@ import type { Hono } from "hono";
 
 import { AUDITED } from "../../../kernel/record/audit.ts";
 import { parseDuration } from "../../../kernel/config/units.ts";
-import type { AuditedEntry, AuditQuery } from "../object/audit.ts";
+import type { AuditedEntry, AuditQuery } from "../object/audit-log-store.ts";
 import { invalidRequest, type RequestVariables } from "../../../operator/admin-request.ts";
-import type { OperatorsAudit, AuditPages } from "./audit.ts";
-import type { AuditEntryView, AuditPageView } from "./schema.ts";
+import type { OperatorsAudit, AuditPages } from "./operators-audit.ts";
+import type { AuditEntryView, AuditPageView } from "./audit-schema.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 

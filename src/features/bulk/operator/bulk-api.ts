@@ -5,7 +5,7 @@ import { epochMs } from "../../../kernel/record/units.ts";
 import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
 import { parseChangeAll } from "./request.ts";
-import type { AllChangedView } from "./schema.ts";
+import type { AllChangedView } from "./bulk-schema.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import { previewOf } from "../../../operator/given-response.ts";
 import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";

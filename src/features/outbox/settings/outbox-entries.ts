@@ -1,5 +1,5 @@
 // The settings of each `[[vars.DESTINATIONS]]`, and the list `publish` of routes and queues. Checks single members;
-// `checks.ts` checks the relations between them.
+// `outbox-checks.ts` checks the relations between them.
 
 import * as v from "valibot";
 

@@ -3,10 +3,10 @@
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { answerCall, type AnsweredCall, jsonCall } from "../../../kernel/call.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
-import { CLAIMS_CALL, POSITION_CALL } from "../message.ts";
+import { CLAIMS_CALL, POSITION_CALL } from "../claim-message.ts";
 import { ClaimList, type GroupCounts, type PositionQuery, type SeenPosition } from "./claim-list.ts";
 import { ClaimActions, type PositionChange } from "./claims.ts";
-import { PositionRows } from "./positions.ts";
+import { PositionRows } from "./position-rows.ts";
 
 /** Questions, through itty-durable. */
 export const CLAIM_CALLS = {

@@ -10,7 +10,7 @@ import { type MetricFamily, metricSample } from "../../../operator/exposition.ts
 export const claimsMetrics: MetricsFeature = {
   name: "claims",
   counted: claimAnswers,
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the numbers of its own part in objects (object/calls.ts)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the numbers of its own part in objects (object/consumer-calls.ts)
   held: (held, routes, now) => heldClaims(held as readonly (readonly GroupCounts[])[], routes, now),
 };
 

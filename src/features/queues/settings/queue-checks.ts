@@ -6,7 +6,7 @@ import type { HasBinding } from "../../../kernel/config/in-force.ts";
 import { originOrZone } from "../../../kernel/config/settings-origin.ts";
 import type { ConfigProblem, Origin, Queue } from "../../../kernel/config/resolved.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
-import { QUEUE_DEFAULTS, type QueueDraft } from "./entries.ts";
+import { QUEUE_DEFAULTS, type QueueDraft } from "./queue-entries.ts";
 import { strangeHost } from "../../../kernel/verify/verify-rule.ts";
 import { DAY_MS, formatDuration, MINUTE_MS, SECOND_MS } from "../../../kernel/config/units.ts";
 

@@ -3,9 +3,9 @@
 
 import type { Hono } from "hono";
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { parseEventsChange, parseEventsQuery } from "./api.ts";
-import type { EventFilter, EventsOperator } from "./outbox.ts";
-import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./schema.ts";
+import { parseEventsChange, parseEventsQuery } from "./outbox-api.ts";
+import type { EventFilter, EventsOperator } from "./outbox-operator.ts";
+import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import { restText } from "../rest-text.ts";
 import { adminForm } from "../../../operator/console/change.tsx";

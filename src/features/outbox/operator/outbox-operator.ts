@@ -1,19 +1,19 @@
 // What operators see of the outbox of all shards, and what they do to it. Each shard is first asked for its counts, which are few, and
 // then only those are asked that have what is wanted.
 
-import { describeDestination } from "../settings/read.ts";
+import { describeDestination } from "../settings/read-destinations.ts";
 import type { Destination } from "../../../kernel/config/resolved.ts";
 import { ALL_LANES, EVENT_STATES, type EventState, NO_RECORD } from "../../../kernel/record/outbox.ts";
 import { type CallsOf, callsOf } from "../../../kernel/object/itty.ts";
 import { shardStub } from "../../../kernel/object/call-shard.ts";
-import { type EventsChanged, OUTBOX_CALLS } from "../object/calls.ts";
+import { type EventsChanged, OUTBOX_CALLS } from "../object/outbox-calls.ts";
 import { shardTitle } from "../../../kernel/object/shard-address.ts";
 
 import type { DestinationCounts, SeenEvent } from "../object/list.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
 import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
-import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./schema.ts";
+import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
 import type { LayoutShardAddress, ShardDirectory } from "../../../operator/shards.ts";
 

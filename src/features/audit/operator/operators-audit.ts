@@ -1,9 +1,9 @@
-// The audit log of operators (features/audit/object/audit.ts) as the Worker writes it. Each entry is written before the change is made, so that
+// The audit log of operators (features/audit/object/audit-log-store.ts) as the Worker writes it. Each entry is written before the change is made, so that
 // nothing is changed of which there is no word: if it cannot be written, the call rejects with AuditUnavailable, and the API answers 503.
 
 import type { AuditedChange } from "../../../kernel/record/audit.ts";
 import type { AskOperators } from "../../../kernel/worker-feature.ts";
-import { AUDIT_CALLS, type AuditEntry, type AuditPage, type AuditQuery } from "../object/audit.ts";
+import { AUDIT_CALLS, type AuditEntry, type AuditPage, type AuditQuery } from "../object/audit-log-store.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import { type AuditLog, AuditUnavailable, type AuditTarget } from "../../../operator/audited.ts";
 

@@ -1,7 +1,7 @@
 // Checks the relations between `publish` and other settings. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
-import type { PublishSettings } from "./entries.ts";
-import { describeDestination } from "./read.ts";
+import type { PublishSettings } from "./outbox-entries.ts";
+import { describeDestination } from "./read-destinations.ts";
 import {
   allRoutes,
   type Config,

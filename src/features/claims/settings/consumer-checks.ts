@@ -5,7 +5,7 @@ import type { HasBinding } from "../../../kernel/config/in-force.ts";
 import type { NamedOperator } from "../../../kernel/config/operators.ts";
 import { MAKE_TOKEN, tokenProblems } from "../../../kernel/config/read-operators.ts";
 import type { ConfigProblem, ConsumerGroup } from "../../../kernel/config/resolved.ts";
-import { CONSUMER_DEFAULTS, type ConsumerDraft } from "./entries.ts";
+import { CONSUMER_DEFAULTS, type ConsumerDraft } from "./consumer-entries.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 
 export function claimConsumerProblems(

@@ -10,7 +10,7 @@ import {
   DESTINATION_GIVE_UP_DEFAULTS,
   type DestinationSettings,
   destinationSchema,
-} from "./entries.ts";
+} from "./outbox-entries.ts";
 
 const DESTINATIONS = {
   variable: "DESTINATIONS",

@@ -9,8 +9,8 @@ import type { OperatorAuth } from "../../../operator/access/auth.ts";
 import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
-import type { RequestedPosition, PositionsOperations } from "./positions.ts";
-import type { PositionPageView, PositionSetView } from "./schema.ts";
+import type { RequestedPosition, PositionsOperations } from "./positions-operator.ts";
+import type { PositionPageView, PositionSetView } from "./positions-schema.ts";
 import { GROUP_NAME, positionChangeSchema } from "./position-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
 

@@ -1,9 +1,9 @@
 // The groups of consumers: their open claims, and how far each has read.
 
 import type { Hono } from "hono";
-import type { PositionPageView } from "./schema.ts";
-import { parsePositionsQuery } from "./api.ts";
-import type { PositionsOperations } from "./positions.ts";
+import type { PositionPageView } from "./positions-schema.ts";
+import { parsePositionsQuery } from "./positions-api.ts";
+import type { PositionsOperations } from "./positions-operator.ts";
 import type { SignedRequest } from "../../../operator/console/guard.ts";
 import { ConsolePage, showPage } from "../../../operator/console/page.tsx";
 import { groupedDigits, groupedAtLeast } from "../../../operator/console/rates.tsx";

@@ -4,7 +4,7 @@ import type { Context, Hono } from "hono";
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
 import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
-import type { ScopeErasedView } from "./schema.ts";
+import type { ScopeErasedView } from "./callers-schema.ts";
 import type { ScopeForgetter } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 

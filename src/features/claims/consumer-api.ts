@@ -1,13 +1,13 @@
 // The claims API (README.md): a token opens one group, and a request becomes one message for each object that keeps some of its
 // records. Nothing that a consumer sends becomes a part of a URL or a header.
 
-import { readConsumerTokens } from "./settings/checks.ts";
+import { readConsumerTokens } from "./settings/consumer-checks.ts";
 import type { ConsumerGroup } from "../../kernel/config/resolved.ts";
 import { CLAIM_VERBS, type ClaimVerb } from "../../kernel/record/claim.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import type { Endpoint, RefusalIntent } from "../../kernel/request-feature.ts";
 import { ByteBudget } from "../../kernel/request/byte-budget.ts";
-import { type AskPosition, type CallClaims, type ClaimAnswer, MAX_RESULTS_BYTES } from "./message.ts";
+import { type AskPosition, type CallClaims, type ClaimAnswer, MAX_RESULTS_BYTES } from "./claim-message.ts";
 import { CLIENT_ADDRESS } from "../../kernel/request/client-address.ts";
 import { answerUnread, type OwnBodyRules, readOwnBody } from "../../kernel/request/own-body.ts";
 import { operatorPathMatcher } from "../../kernel/request/operator-path.ts";

@@ -7,7 +7,14 @@ import type { Identity, IdentityProof } from "../../../kernel/config/identity.ts
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
 import { dottedPath, isTable, type SettingsTable, unknownMembers } from "../../../kernel/config/table.ts";
 import type { ConfigProblem } from "../../../kernel/config/resolved.ts";
-import { ASK_DEFAULTS, askEntries, IDENTITY_DEFAULTS, identityEntries, JWT_DEFAULTS, jwtEntries } from "./entries.ts";
+import {
+  ASK_DEFAULTS,
+  askEntries,
+  IDENTITY_DEFAULTS,
+  identityEntries,
+  JWT_DEFAULTS,
+  jwtEntries,
+} from "./identity-entries.ts";
 import type { ParsedSetting } from "../../../kernel/config/units.ts";
 import { firstRepeated } from "../../../kernel/config/values.ts";
 

@@ -9,8 +9,8 @@ import { invalidRequest, readAdminRequest, type RequestVariables } from "../../.
 import type { OperatorAuth } from "../../../operator/access/auth.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
-import type { EventFilter, EventsChange, EventsOperator } from "./outbox.ts";
-import type { OutboxChangedView, OutboxPageView } from "./schema.ts";
+import type { EventFilter, EventsChange, EventsOperator } from "./outbox-operator.ts";
+import type { OutboxChangedView, OutboxPageView } from "./outbox-schema.ts";
 import { DESTINATION_NAME, outboxChangeSchema } from "./events-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
 

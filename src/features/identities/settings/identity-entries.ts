@@ -1,4 +1,4 @@
-// The members of `[vars.IDENTITIES.NAME]`, each declared once: schema, default and documentation. `read.ts` reads them.
+// The members of `[vars.IDENTITIES.NAME]`, each declared once: schema, default and documentation. `read-identities.ts` reads them.
 
 import * as v from "valibot";
 

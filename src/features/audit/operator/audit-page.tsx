@@ -1,8 +1,8 @@
 // The page of the audit log: what operators did, newest first. It can only be read.
 
 import type { Hono } from "hono";
-import type { OperatorsAudit, AuditPages } from "./audit.ts";
-import { parseAuditQuery } from "./api.ts";
+import type { OperatorsAudit, AuditPages } from "./operators-audit.ts";
+import { parseAuditQuery } from "./audit-api.ts";
 import type { SignedRequest } from "../../../operator/console/guard.ts";
 import { ConsolePage, showPage } from "../../../operator/console/page.tsx";
 import { TimeText } from "../../../operator/console/time.tsx";

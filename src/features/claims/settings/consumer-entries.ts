@@ -1,5 +1,5 @@
 // The settings of each `[[vars.CONSUMERS]]`: a group of consumers, which claims records and makes the attempts itself. Checks single
-// members; `checks.ts` checks the relations between them.
+// members; `consumer-checks.ts` checks the relations between them.
 
 import type { RouteDraft } from "../../../kernel/config/cross-checks.ts";
 import * as v from "valibot";
