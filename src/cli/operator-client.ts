@@ -32,7 +32,7 @@ export type ShownPreview = v.InferOutput<typeof previewSchema>["preview"];
 /** All that the commands show of a refusal. */
 const refusalSchema = v.object({ code: problemSchema.entries.code, detail: problemSchema.entries.detail });
 
-/** Below the gateway's URL, unless the URL has its own path (`operator_path`). */
+/** Below the gateway's URL, unless the URL has its own path (`OPERATOR_API.path`). */
 const DEFAULT_PATH = "/_onceway";
 const TIMEOUT_MS = 30_000;
 /** A body or an export may be long. */
@@ -225,8 +225,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   "operator-unauthorized": "Check the token in ONCEWAY_TOKEN or --token-file.",
   "operator-not-found":
     'If there is no operator yet, run "npx wrangler secret put ADMIN_TOKEN" (on this machine, write it into .dev.vars). If there is, ' +
-    'check --url: operators may have a port of their own (operator_listener = "own"), a host (operator_hostname), ' +
-    "or another path (operator_path, which the URL then has to name).",
+    "check --url: operators may have a port of their own (serve --operator-port), a host (OPERATOR_API.hostname), " +
+    "or another path (OPERATOR_API.path, which the URL then has to name).",
   "operator-forbidden": "This needs an administrator's token, such as the gateway's ADMIN_TOKEN.",
 };
 

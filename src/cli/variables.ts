@@ -1,10 +1,17 @@
 // The variables of the gateway besides `IDEMPOTENCY` and `ROUTES`: those of the features, then those of operators.
 
 import { NODE_FEATURES } from "../features/node.ts";
-import { accessEntries, accessSchema, operatorSchema } from "../kernel/config/settings-operator.ts";
+import {
+  accessEntries,
+  accessSchema,
+  operatorApiEntries,
+  operatorApiSchema,
+  operatorSchema,
+} from "../kernel/config/settings-operator.ts";
 import type { NodeVariable } from "../kernel/node-feature.ts";
 
 const README = new URL("../operator/access/README.md", import.meta.url);
+const OPERATOR_README = new URL("../operator/README.md", import.meta.url);
 
 const { name, role, token, ...optional } = operatorSchema.entries;
 
@@ -20,6 +27,20 @@ export const operatorsVariable: NodeVariable = {
   optional,
   readme: README,
   table: "operators",
+};
+
+export const operatorApiVariable: NodeVariable = {
+  name: "OPERATOR_API",
+  form: "single",
+  entries: "settings",
+  protects: false,
+  definition: "operatorApi",
+  description: "Where operators find the operator API and the console.",
+  schema: operatorApiSchema,
+  needed: {},
+  optional: operatorApiEntries,
+  readme: OPERATOR_README,
+  table: "operator-api",
 };
 
 export const accessVariable: NodeVariable = {
@@ -38,6 +59,7 @@ export const accessVariable: NodeVariable = {
 
 export const VARIABLES: readonly NodeVariable[] = [
   ...NODE_FEATURES.flatMap(({ variable }) => variable ?? []),
+  operatorApiVariable,
   operatorsVariable,
   accessVariable,
 ];

@@ -12,7 +12,7 @@ export const USAGE = `Usage: npx onceway serve [OPTIONS]            runs the gat
   --state DIR      where records are kept (.onceway/state); must be on a local disk
   --host ADDRESS   the address to listen on (127.0.0.1); 0.0.0.0 or :: for all interfaces
   --port PORT      the port to listen on (8787); 0 for any free port
-  --operator-port PORT     a separate port for operators; requires operator_listener = "own" in the configuration
+  --operator-port PORT     a port for operators alone; the other port does not serve them then
   --operator-host ADDRESS  the address of that port (127.0.0.1)
   --process NUMBER         which of several processes this is: it answers for a key only if the proxy in front names its number
   --secrets FILE   a file of secrets, as NAME=value lines, such as .dev.vars

@@ -43,19 +43,6 @@ export function selfHosting(
   };
 }
 
-/**
- * `operator_listener = "own"` and `--operator-port` need each other: with only one of them, operators could reach the gateway
- * either nowhere, or where the configuration does not want them.
- */
-export function listenerProblems({ operatorListener }: Config, operatorPort: number | null): readonly ConfigProblem[] {
-  if ((operatorListener === "own") === (operatorPort !== null)) return [];
-  const message =
-    operatorPort === null
-      ? 'is "own", but no operator port is given: start with --operator-port 8788, for example'
-      : 'must be "own" when --operator-port is given: write operator_listener = "own" in [vars.IDEMPOTENCY]';
-  return [{ path: "IDEMPOTENCY.operator_listener", message }];
-}
-
 function problemsOf(config: Config): readonly ConfigProblem[] {
   const problems = originProblems("IDEMPOTENCY", config.origin);
   problems.push(...config.queues.map(({ name }) => ({ path: name, message: QUEUE_MESSAGE })));

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { inLanguage, type FileLanguage } from "../cli/findings/findings.ts";
 import { problemCount, readWranglerFile, usualFile } from "../cli/wrangler-file.ts";
 import { checkWranglerConfig } from "../cli/check/file.ts";
-import { PROCESS_BINDING } from "../kernel/config/read.ts";
+import { OPERATOR_PORT_BINDING, PROCESS_BINDING } from "../kernel/config/read.ts";
 import { readConfig } from "../features/settings.ts";
 import { describeConfig } from "../cli/check/describe.ts";
 import { UNNAMED } from "../kernel/config/read-operators.ts";
@@ -15,7 +15,7 @@ import type { ConfigProblem } from "../kernel/config/resolved.ts";
 import { bundleInto } from "./bundle.ts";
 import { hostAndPort, readOptions, type ServeOptions, USAGE } from "./options.ts";
 import { readSecrets, type ServeSecrets } from "./secrets.ts";
-import { listenerProblems, type SelfHosting, selfHosting } from "./self-hosting.ts";
+import { type SelfHosting, selfHosting } from "./self-hosting.ts";
 import { lockState, type StateLock } from "./state-lock.ts";
 import { stopSignals } from "./stop-signals.ts";
 import { superviseWorkerd } from "./supervise.ts";
@@ -153,8 +153,7 @@ function readPlan(options: ServeOptions): Plan | null {
     environment: process.env,
     taken: hosting.objects.map(({ name }) => name),
   });
-  const listener = listenerProblems(checked.config, options.operatorPort);
-  const problems = [...lines(file, [...hosting.problems, ...listener], read.language), ...secrets.problems.map(lineOf)];
+  const problems = [...lines(file, hosting.problems, read.language), ...secrets.problems.map(lineOf)];
   if (problems.length > 0) return refuse(problems);
   // As the Worker will read it: only here are its secrets known.
   const reading = readConfig({ ...hosting.vars, ...secrets.values });
@@ -201,6 +200,7 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
     // A secret overrides a variable of the same name.
     vars: {
       ...Object.fromEntries(Object.entries(hosting.vars).filter(([name]) => !names.includes(name))),
+      ...(options.operatorPort === null ? null : { [OPERATOR_PORT_BINDING]: String(options.operatorPort) }),
       ...(options.process === null ? null : { [PROCESS_BINDING]: String(options.process) }),
     },
     secrets: names,

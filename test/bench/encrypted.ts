@@ -48,7 +48,7 @@ async function gateway(encrypted: boolean): Promise<{ readonly variants: readonl
     ROUTES: [{ path: "/v1/*" }],
   };
   const folder = join(stateDir, name);
-  const started = await startWorkerd({ stateDir: folder, vars, bindings: { SEAL_SECRET: "s".repeat(64) } });
+  const started = await startWorkerd({ stateDir: folder, vars, bindings: { ENCRYPTION_SECRET: "s".repeat(64) } });
   await fill(started.url, PATH, "known", KNOWN_KEYS);
   // Everything is in the databases, nothing in their logs.
   await started.stop();

@@ -25,7 +25,7 @@ export const TIMEOUT_MS = TIMES.timeoutMs;
 const SMALL_BYTES = 100_000;
 
 /** Used in chaos runs only. */
-const SEAL_SECRET = "chaos-seal-0123456789abcdef-0123456789";
+const ENCRYPTION_SECRET = "chaos-seal-0123456789abcdef-0123456789";
 
 /** Here the origin says whose a credential is. */
 export const CALLER_PATH = "/caller";
@@ -233,7 +233,7 @@ export function gatewayVars(
     ...(dimensions.has("claims") ? { CONSUMERS } : {}),
     ...(dimensions.has("deliveries") ? { QUEUES: queueSettings(AMBIGUOUS) } : {}),
     ...(destinations.length > 0 ? { DESTINATIONS: destinations } : {}),
-    SEAL_SECRET,
+    ENCRYPTION_SECRET,
   };
 }
 

@@ -40,7 +40,7 @@ const REPLACED: readonly Replaced[] = [
     },
   },
   {
-    pattern: /\b[sS]eal(?:s|ed)?\b|[a-z]Seal|\bSEALED/,
+    pattern: /\b[sS]eal(?:s|ed)?\b|[a-z]Seal|\bSEAL/,
     write: "encrypted, of a response, and closed, of an object",
   },
   { pattern: /\b[eE]lders?\b|\b[hH]oming\b|\bnot-here\b|\bHop\b/, write: "previous and next; open, closed, empty" },

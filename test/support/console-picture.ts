@@ -10,7 +10,7 @@ import { demoConfiguration } from "../../src/demo/configuration.ts";
 import { type DemoOrigin, startDemoOrigin } from "../../src/demo/origin.ts";
 import { launchChromium } from "./chromium.ts";
 import { plantDay } from "./console-day.ts";
-import { type Gateway, makeStateDir, startWorkerd } from "./gateway.ts";
+import { type Gateway, makeStateDir, type GatewayVars, startWorkerd } from "./gateway.ts";
 import { freePort } from "./ports.ts";
 import { projectDir } from "./wrangler.ts";
 
@@ -31,9 +31,9 @@ const settings = v.record(v.string(), setting);
 const fileSchema = v.object({ vars: v.object({ IDEMPOTENCY: settings, ROUTES: v.array(settings) }) });
 
 /** The demo's own routes, so that the picture shows what `npm start` shows. */
-function demoVars(originUrl: string): v.InferOutput<typeof fileSchema>["vars"] {
+function demoVars(originUrl: string): GatewayVars {
   const { vars } = v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, isOwnOrigin: false })));
-  return { ...vars, IDEMPOTENCY: { ...vars.IDEMPOTENCY, environment: "staging" } };
+  return { ...vars, OPERATOR_API: { environment: "staging" } };
 }
 
 async function sendTo({ url }: Gateway, path: string, key: string, body: string): Promise<void> {

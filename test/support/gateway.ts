@@ -5,6 +5,7 @@
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { OPERATOR_PORT_BINDING } from "../../src/kernel/config/read.ts";
 import { bundleWorker } from "../../src/serve/bundle.ts";
 import { workerdConfig } from "../../src/serve/workerd-config.ts";
 import type { VariableValue } from "../../src/serve/workerd-config.ts";
@@ -49,7 +50,7 @@ export interface WorkerdOptions extends GatewayOptions {
   readonly extraSockets?: readonly string[];
   /** Lets services use what is experimental in workerd, such as calls of queue handlers. */
   readonly experimental?: boolean;
-  /** The operators' port, with `operator_listener = "own"`. By default operators use the clients' port. */
+  /** The operators' port. By default operators use the clients' port. */
   readonly operatorPort?: number;
   /** Where V8's inspector listens; nowhere by default. */
   readonly inspectorPort?: number;
@@ -116,7 +117,11 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
     compatibility,
     objects: [{ name: "KEY_SHARD", className: "KeyShard" }],
     secrets: [],
-    vars: { ...options.vars, ...options.bindings },
+    vars: {
+      ...options.vars,
+      ...options.bindings,
+      ...(options.operatorPort === undefined ? null : { [OPERATOR_PORT_BINDING]: String(options.operatorPort) }),
+    },
     extraBindings: options.extraBindings ?? [],
     extraServices: options.extraServices ?? [],
     extraSockets: options.extraSockets ?? [],

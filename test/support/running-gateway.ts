@@ -20,7 +20,7 @@ export function routesOf(...settings: readonly object[]): readonly Route[] {
   const read = readConfig({
     IDEMPOTENCY: { origin: "https://origin.example" },
     ROUTES: settings,
-    SEAL_SECRET: "0123456789abcdef".repeat(4),
+    ENCRYPTION_SECRET: "0123456789abcdef".repeat(4),
   });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   return read.config.routes;

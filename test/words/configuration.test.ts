@@ -17,7 +17,7 @@ const ELSEWHERE = [
   "https://status.example.com:8443",
   { entrypoint: "Api" },
 ];
-const SEAL = { SEAL_SECRET: "a".repeat(32) };
+const ENCRYPTION = { ENCRYPTION_SECRET: "a".repeat(32) };
 
 /** Of one route. */
 const ROUTE: readonly Settings[] = [
@@ -214,7 +214,7 @@ const ROUTE: readonly Settings[] = [
   { key_format: { "": 1 } },
   { path: undefined },
   { path: 7 },
-  { operator_path: "/ops" },
+  { consumer_path: "/ops" },
   { encrypt_responses: true },
 ];
 
@@ -501,17 +501,22 @@ const VARIABLES: readonly Settings[] = [
   { ROUTES: [{ ...PAYMENTS, timeout: "2m" }], IDEMPOTENCY: { lock: "35s" } },
   { ROUTES: [PAYMENTS], IDEMPOTENCY: { origin: { binding: "API" } } },
   { ROUTES: [{ path: "/_onceway/x" }] },
-  { ROUTES: [PAYMENTS], IDEMPOTENCY: { operator_path: "ops", operator_hostname: "x:1", operator_listener: "mine" } },
-  { ROUTES: [PAYMENTS], IDEMPOTENCY: { environment: "<b>", trust_forwarded: "yes" } },
+  { ROUTES: [PAYMENTS], OPERATOR_API: { path: "ops", hostname: "x:1", listener: "mine" } },
+  { ROUTES: [PAYMENTS], OPERATOR_API: "ops.example.com" },
+  { ROUTES: [PAYMENTS], IDEMPOTENCY: { trust_forwarded: "yes" }, OPERATOR_API: { environment: "<b>" } },
   { ROUTES: [PAYMENTS], ADMIN_TOKEN: "short" },
   { ROUTES: [PAYMENTS], ...TOKENS, READ_TOKEN: TOKENS.ADMIN_TOKEN },
-  { ROUTES: [{ ...PAYMENTS, encrypt_responses: "yes" }], ...SEAL },
-  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true }], SEAL_SECRET: "short" },
-  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true }], ...SEAL, SEAL_SECRET_2: SEAL.SEAL_SECRET },
-  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, unknown: "verify", verify: "/v1/by-key/{key}" }], ...SEAL },
-  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, previous_scope: [["ip"]] }], ...SEAL },
-  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, note: { label: "json:/id", excerpt: 100 } }], ...SEAL },
-  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, async: "prefer" }], ...SEAL },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: "yes" }], ...ENCRYPTION },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true }], ENCRYPTION_SECRET: "short" },
+  {
+    ROUTES: [{ ...PAYMENTS, encrypt_responses: true }],
+    ...ENCRYPTION,
+    ENCRYPTION_SECRET_2: ENCRYPTION.ENCRYPTION_SECRET,
+  },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, unknown: "verify", verify: "/v1/by-key/{key}" }], ...ENCRYPTION },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, previous_scope: [["ip"]] }], ...ENCRYPTION },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, note: { label: "json:/id", excerpt: 100 } }], ...ENCRYPTION },
+  { ROUTES: [{ ...PAYMENTS, encrypt_responses: true, async: "prefer" }], ...ENCRYPTION },
 ];
 
 const ALL: readonly (readonly [what: string, given: unknown, variables: Settings])[] = [

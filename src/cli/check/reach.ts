@@ -78,13 +78,13 @@ export function originNotes(config: Config): readonly ConfigProblem[] {
 }
 
 /** A monitor answers a GET with what the API said to a POST, and to a browser everything on one host is one site. */
-export function operatorNotes({ routes, operatorHostname, operatorListener }: Config): readonly ConfigProblem[] {
+export function operatorNotes({ routes, operatorHostname }: Config): readonly ConfigProblem[] {
   const accepting = routes.find((route) => route.async !== "never");
-  if (accepting === undefined || operatorHostname !== null || operatorListener === "own") return [];
+  if (accepting === undefined || operatorHostname !== null) return [];
   const message =
     `is missing, so the console is on the host of your API, on which ${accepting.name} has monitors that answer a GET with what the API said: ` +
-    'write operator_hostname = "ops.example.com", and a route of the zone for that host';
-  return [{ path: "IDEMPOTENCY.operator_hostname", code: "operators-shared", message }];
+    'write hostname = "ops.example.com" in [vars.OPERATOR_API], and a route of the zone for that host';
+  return [{ path: "OPERATOR_API.hostname", code: "operators-shared", message }];
 }
 
 export interface PlacedOrigin {

@@ -1,15 +1,15 @@
-// Reads who operates the gateway: every variable whose name starts with `OPERATORS`, the variable `ACCESS`, and the tokens, which are
+// Reads who operates the gateway, and where: every variable whose name starts with `OPERATORS`, the variables `OPERATOR_API` and `ACCESS`, and the tokens, which are
 // secrets (`wrangler secret put ADMIN_TOKEN`). No message may ever show one.
 
 import * as v from "valibot";
 
 import type { HasBinding } from "./in-force.ts";
 import type { AccessRules, NamedOperator, OperatorTokens } from "./operators.ts";
-import { dottedPath, isTable, readJsonVariable, unknownMembers } from "./table.ts";
+import { dottedPath, isTable, pickMembers, problemOfIssue, readJsonVariable, unknownMembers } from "./table.ts";
 import { readTables, variablesOf } from "./read-tables.ts";
 import type { ConfigProblem } from "./resolved.ts";
 import type { SettingEntries } from "./setting-kinds.ts";
-import { accessSchema, operatorSchema } from "./settings-operator.ts";
+import { accessSchema, operatorApiSchema, operatorSchema } from "./settings-operator.ts";
 
 const ADVICE = 'write [[vars.OPERATORS]] with name = "ann", role = "admin" and token = "ANN_TOKEN"';
 
@@ -41,7 +41,7 @@ export function operatorVariables(env: Readonly<Record<string, unknown>>): reado
   return variablesOf(env, OPERATORS.variable);
 }
 
-export function readOperators(
+function readOperators(
   env: Readonly<Record<string, unknown>>,
   hasBinding: HasBinding,
   routeSettings: SettingEntries,
@@ -88,7 +88,35 @@ const ACCESS_NEEDS = {
   audience: 'is missing: write audience = "…", the AUD tag of the Access application',
 };
 
-export function readAccess(env: Readonly<Record<string, unknown>>): AccessReading {
+interface OperatorApiReading {
+  readonly written: v.InferOutput<typeof operatorApiSchema>;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** Where operators find the gateway's own API, and what the console calls the deployment. */
+function readOperatorApi(env: Readonly<Record<string, unknown>>): OperatorApiReading {
+  const variable = env["OPERATOR_API"];
+  if (variable === undefined) return { written: {}, problems: [] };
+  const read = readJsonVariable(variable);
+  const table = read.ok ? read.value : null;
+  if (!isTable(table)) {
+    const message = read.ok
+      ? 'must be a table: write [vars.OPERATOR_API] with hostname = "ops.example.com"'
+      : read.message;
+    return { written: {}, problems: [{ path: "OPERATOR_API", message }] };
+  }
+  const known = Object.keys(operatorApiSchema.entries);
+  const unknown = unknownMembers(table, "OPERATOR_API", known);
+  const parsed = v.safeParse(
+    operatorApiSchema,
+    pickMembers(table, (name) => known.includes(name)),
+  );
+  if (parsed.success) return { written: parsed.output, problems: unknown };
+  const wrong = parsed.issues.map((issue) => problemOfIssue(`OPERATOR_API.${v.getDotPath(issue) ?? ""}`, issue));
+  return { written: {}, problems: [...unknown, ...wrong] };
+}
+
+function readAccess(env: Readonly<Record<string, unknown>>): AccessReading {
   const variable = env["ACCESS"];
   if (variable === undefined) return { access: null, problems: [] };
   const read = readJsonVariable(variable);
@@ -163,7 +191,7 @@ interface TokensReading {
 }
 
 /** `hasAccess`: whether there are operators without a token. */
-export function readOperatorTokens(
+function readOperatorTokens(
   env: Readonly<Record<string, unknown>>,
   named: readonly NamedOperator[],
   hasAccess: boolean,
@@ -197,4 +225,28 @@ export function readOperatorTokens(
     problems.push({ path: read, message });
   }
   return { tokens, problems };
+}
+
+/** Who operates the gateway, and where, as far as it could be read. */
+interface OperatingReading {
+  readonly named: readonly NamedOperator[];
+  readonly access: AccessRules | null;
+  readonly tokens: readonly OperatorTokens[];
+  readonly api: OperatorApiReading["written"];
+  readonly problems: readonly ConfigProblem[];
+}
+
+export function readOperating(
+  env: Readonly<Record<string, unknown>>,
+  hasBinding: HasBinding,
+  routeSettings: SettingEntries,
+): OperatingReading {
+  const api = readOperatorApi(env);
+  const operators = readOperators(env, hasBinding, routeSettings);
+  const people = readAccess(env);
+  const { named } = operators;
+  const { access } = people;
+  const secrets = readOperatorTokens(env, named, access !== null);
+  const problems = [api, operators, people, secrets].flatMap((one) => one.problems);
+  return { named, access, tokens: secrets.tokens, api: api.written, problems };
 }

@@ -7,7 +7,7 @@ import type { FeatureDraft, FeatureSettings, OwnPath } from "../feature-settings
 import { crossCheck, type RouteDraft } from "./cross-checks.ts";
 import type { HasBinding } from "./in-force.ts";
 import type { OperatorAccess } from "./operators.ts";
-import { readAccess, readOperators, readOperatorTokens } from "./read-operators.ts";
+import { readOperating } from "./read-operators.ts";
 import { readSettings, type SettingsReading } from "./read-settings.ts";
 import { isTable, problemOfIssue, readJsonVariable } from "./table.ts";
 import { missingSecret, readEncryptionSecrets } from "../encryption/encryption-secrets.ts";
@@ -15,6 +15,7 @@ import { resolveConfig, type WrittenRoute } from "./resolve.ts";
 import type { ConfigProblem } from "./config-problem.ts";
 import type { Config } from "./resolved.ts";
 import { type DeclaredSettings, pathSchema } from "./settings.ts";
+import { OPERATOR_API_DEFAULTS } from "./settings-operator.ts";
 import { GATEWAY_DEFAULTS, gatewayEntries, gatewaySchema, type GatewaySettings } from "./settings-gateway.ts";
 import { type ParsedSetting, refuseValue } from "./units.ts";
 
@@ -60,11 +61,10 @@ export function readConfigWith(
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"], declared);
   problems.push(...defaults.problems);
-  const { named, problems: operatorProblems } = readOperators(env, hasBinding, declared.entries);
-  const { access, problems: accessProblems } = readAccess(env);
-  const { tokens, problems: tokenProblems } = readOperatorTokens(env, named, access !== null);
+  const operating = readOperating(env, hasBinding, declared.entries);
+  const { named, access, tokens, api } = operating;
   const encryption = readEncryptionSecrets(env);
-  problems.push(...operatorProblems, ...accessProblems, ...tokenProblems, ...encryption.problems);
+  problems.push(...operating.problems, ...encryption.problems);
 
   const { routes, isComplete, problems: routeProblems } = readRoutes(env, declared);
   problems.push(...routeProblems);
@@ -84,7 +84,7 @@ export function readConfigWith(
   problems.push(
     ...ownPathProblems(
       routes,
-      gateway.operator_path,
+      api.path ?? OPERATOR_API_DEFAULTS.path,
       features.flatMap(({ ownPath }) => ownPath ?? []),
     ),
   );
@@ -100,6 +100,8 @@ export function readConfigWith(
     };
   const config = resolveConfig({
     written: defaults.gateway,
+    operatorApi: api,
+    hasOperatorPort: env[OPERATOR_PORT_BINDING] !== undefined,
     defaults: defaults.settings,
     routes: writtenRoutes(routes),
     operators: named,
@@ -184,10 +186,10 @@ function ownPathProblems(
   others: readonly OwnPath[],
 ): readonly ConfigProblem[] {
   return [
-    ...unreachable(routes, { setting: "operator_path", path: operators, whom: "operators" }),
+    ...unreachable(routes, { setting: "path", path: operators, whom: "operators", table: "OPERATOR_API" }),
     ...others.flatMap((own): readonly ConfigProblem[] => {
       if (!isBelow(operators, own.path) && !isBelow(own.path, operators)) return unreachable(routes, own);
-      const message = `must lie apart from operator_path ("${operators}"), because their tokens differ: write ${own.setting} = "${own.example}"`;
+      const message = `must lie apart from the operators' path ("${operators}"), because their tokens differ: write ${own.setting} = "${own.example}"`;
       return [{ path: `IDEMPOTENCY.${own.setting}`, code: "settings-contradict", message }];
     }),
   ];
@@ -196,11 +198,11 @@ function ownPathProblems(
 /** Routes that no request reaches, because their paths lie below one of the gateway's own. */
 function unreachable(
   routes: readonly RouteDraft[],
-  { setting, path: own, whom }: Pick<OwnPath, "setting" | "path" | "whom">,
+  { setting, path: own, whom, table = "IDEMPOTENCY" }: Omit<OwnPath, "example"> & { readonly table?: string },
 ): readonly ConfigProblem[] {
   return routes.flatMap(({ name, route }) => {
     if (route === null || !isBelow(route.path, own)) return [];
-    const message = `gets no requests, because ${setting} ("${own}") is for ${whom}: write another ${setting} in [vars.IDEMPOTENCY]`;
+    const message = `gets no requests, because what is below "${own}" is for ${whom}: write another path here, or another ${setting} in [vars.${table}]`;
     return [{ path: `${name}.path`, code: "route-unreachable", message }];
   });
 }
@@ -258,12 +260,17 @@ function inOrder(problems: readonly ConfigProblem[], names: readonly string[]): 
   return problems.filter(isFirst).toSorted((one, other) => rank(one) - rank(other));
 }
 
+/** Where `onceway serve --operator-port` puts the port: there, and nowhere else, operators are served. */
+export const OPERATOR_PORT_BINDING = "ONCEWAY_OPERATOR_PORT";
+
 /** Where `onceway serve --process` puts the process's number. */
 export const PROCESS_BINDING = "ONCEWAY_PROCESS";
 
 /** Whether this is a variable of the gateway's configuration, which may not come as anything else. */
 export function isConfiguration(name: string): boolean {
-  return /^(?:(?:IDEMPOTENCY|IDENTITIES|ACCESS)$|ROUTES|QUEUES|CONSUMERS|DESTINATIONS|OPERATORS)/.test(name);
+  return /^(?:(?:IDEMPOTENCY|IDENTITIES|OPERATOR_API|ACCESS)$|ROUTES|QUEUES|CONSUMERS|DESTINATIONS|OPERATORS)/.test(
+    name,
+  );
 }
 
 /** Every binding is an object. Its methods do not show its kind: an RPC stub has a method of every name. */

@@ -1,6 +1,8 @@
 // Merges what was written with the defaults: a route's own settings come first, then those of `IDEMPOTENCY`, then the
 // built-in defaults, member by member (a list or a table replaces the other as a whole). Checks nothing: its input is valid.
 
+import type * as v from "valibot";
+
 import { durationMs } from "../record/units.ts";
 import type { Config, FingerprintRule, Origin, Route, RouteRules, BodySelection } from "./resolved.ts";
 import type { FeatureDraft, ResolveRules } from "../feature-settings.ts";
@@ -10,6 +12,7 @@ import type { NamedOperator } from "./operators.ts";
 import type { DeclaredSettings, FullSettings, WrittenSettings } from "./settings.ts";
 import { layoutOf, originOrZone } from "./settings-origin.ts";
 import { GATEWAY_DEFAULTS, type GatewaySettings } from "./settings-gateway.ts";
+import { OPERATOR_API_DEFAULTS, type operatorApiSchema } from "./settings-operator.ts";
 import { FINGERPRINT_DEFAULTS } from "./settings-fingerprint.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey } from "./settings-key.ts";
 import { noteRuleOf } from "../notes/settings-note.ts";
@@ -25,6 +28,8 @@ export interface WrittenRoute {
 /** A whole configuration as it was written, and the parts of it that are resolved already. */
 export interface WrittenConfig {
   readonly written: GatewaySettings;
+  readonly operatorApi: v.InferOutput<typeof operatorApiSchema>;
+  readonly hasOperatorPort: boolean;
   readonly defaults: WrittenSettings;
   readonly routes: readonly WrittenRoute[];
   readonly operators: readonly NamedOperator[];
@@ -33,7 +38,16 @@ export interface WrittenConfig {
 }
 
 /** The configuration as the rest of the code uses it. */
-export function resolveConfig({ written, defaults, routes, operators, features, declared }: WrittenConfig): Config {
+export function resolveConfig({
+  written,
+  operatorApi,
+  hasOperatorPort,
+  defaults,
+  routes,
+  operators,
+  features,
+  declared,
+}: WrittenConfig): Config {
   const gateway = { ...GATEWAY_DEFAULTS, ...written };
   const trustForwarded = gateway.trust_forwarded;
   // No request, so that no host is part of their scopes.
@@ -44,10 +58,10 @@ export function resolveConfig({ written, defaults, routes, operators, features, 
   };
   const config: Config = {
     trustForwarded,
-    operatorPath: gateway.operator_path,
-    operatorHostname: gateway.operator_hostname ?? null,
-    operatorListener: gateway.operator_listener,
-    environment: gateway.environment ?? null,
+    operatorPath: operatorApi.path ?? OPERATOR_API_DEFAULTS.path,
+    operatorHostname: operatorApi.hostname ?? null,
+    hasOperatorPort,
+    environment: operatorApi.environment ?? null,
     origin: originOrZone(defaults),
     gateway: { jurisdiction: defaults.jurisdiction ?? null, locationHint: defaults.location_hint ?? null },
     routes: routes.map(({ name, path, settings }) => ({

@@ -13,7 +13,6 @@ import type {
   DuplicateRule,
   KeyRule,
   NOTE_RULES,
-  OperatorListener,
   PreflightRule,
   QueryForm,
   EncryptionRule,
@@ -221,7 +220,8 @@ export interface Config {
   readonly operatorPath: string;
   /** The only host that serves that path, and it serves nothing else; `null`: every host does. */
   readonly operatorHostname: string | null;
-  readonly operatorListener: OperatorListener;
+  /** Whether operators have a port of their own (`serve --operator-port`); no other serves them then. */
+  readonly hasOperatorPort: boolean;
   /** What the console calls this deployment; `null`: by its host alone. */
   readonly environment: string | null;
   /** Whether the headers that name the client's host and scheme come from a proxy in front, and are passed on. */

@@ -59,7 +59,7 @@ export const answerSettings = {
     {
       description:
         "Whether responses are encrypted with the caller's own scope values and key, so that nobody else can read them, " +
-        'operators included. Needs the secret `SEAL_SECRET`. `"past"`: new ones are not, and earlier ones still open.',
+        'operators included. Needs the secret `ENCRYPTION_SECRET`. `"past"`: new ones are not, and earlier ones still open.',
       default: false,
       onChange:
         'applies to new attempts; **from `true` write `"past"` for a retention, or encrypted responses do not open**',

@@ -1,10 +1,11 @@
-// The members of each `[[vars.OPERATORS]]` and of `[vars.ACCESS]`, each declared once: schema and documentation. `read-operators.ts`
+// The members of `[vars.OPERATOR_API]`, of each `[[vars.OPERATORS]]` and of `[vars.ACCESS]`, each declared once: schema and documentation. `read-operators.ts`
 // reads them.
 
 import * as v from "valibot";
 
 import { ROLES } from "../record/audit.ts";
-import { choiceSetting, parsedSetting, secretNames, settingOf } from "./setting-kinds.ts";
+import { choiceSetting, defaultsOf, parsedSetting, secretNames, settingOf } from "./setting-kinds.ts";
+import { OWN_PATH_PATTERN, ownPath } from "./settings-gateway.ts";
 import { type ParsedSetting, refuseValue } from "./units.ts";
 import { isLoopback, NAME_PATTERN } from "./values.ts";
 
@@ -17,6 +18,70 @@ const MAX_TOKENS = 2;
 const TEAM_ADVICE = 'write team = "https://acme.cloudflareaccess.com"';
 const PEOPLE_MESSAGE =
   'must be a list of e-mail addresses: write ["ann@example.com"], or ["*@example.com"] for a whole domain';
+
+/** A request's `Host`, without a port. */
+const HOSTNAME_PATTERN = "^[a-z0-9_-]+(?:\\.[a-z0-9_-]+)*$";
+
+const ENVIRONMENT_PATTERN = "^[A-Za-z0-9](?:[A-Za-z0-9 _.-]{0,28}[A-Za-z0-9])?$";
+
+/** `[vars.OPERATOR_API]`. */
+export const operatorApiEntries = {
+  path: settingOf(
+    v.pipe(
+      v.string('must be text: write "/_onceway"'),
+      v.metadata({ pattern: OWN_PATH_PATTERN, examples: ["/_onceway", "/internal/idempotency"] }),
+      parsedSetting(ownPath("/_onceway")),
+    ),
+    {
+      description:
+        "The path of the operator API and the console. Without operators (the secret `ADMIN_TOKEN`, `OPERATORS` or `ACCESS`), nothing is there (404).",
+      takes: "a path of plain segments",
+      default: "/_onceway",
+      onChange: "applies at once",
+    },
+  ),
+  hostname: settingOf(
+    v.pipe(
+      v.string('must be text: write "ops.example.com"'),
+      v.metadata({ pattern: HOSTNAME_PATTERN, examples: ["ops.example.com"] }),
+      v.check(
+        (text) => new RegExp(HOSTNAME_PATTERN).test(text),
+        'must be a host name alone, in lower case: write "ops.example.com"',
+      ),
+    ),
+    {
+      description: "The only host that serves the operator path. That host serves nothing else.",
+      takes: '`"ops.example.com"`, for example',
+      otherwise: "every host",
+      onChange: "applies at once",
+    },
+  ),
+  environment: settingOf(
+    v.pipe(
+      v.string('must be text: write "staging"'),
+      v.metadata({ pattern: ENVIRONMENT_PATTERN, examples: ["staging", "production"] }),
+      v.check(
+        (text) => new RegExp(ENVIRONMENT_PATTERN).test(text),
+        'must be a name of at most 30 letters, digits, "_", ".", "-" and blanks: write "staging"',
+      ),
+    ),
+    {
+      description:
+        "What the console calls this deployment, on every page and beside the host, so that nobody decides in production what was meant for staging.",
+      takes: "a name of at most 30 letters, digits, blanks, `_`, `.` and `-`",
+      otherwise: "the host alone",
+      onChange: "applies at once",
+    },
+  ),
+};
+
+export const operatorApiSchema = v.strictObject(operatorApiEntries);
+
+/** What applies to a setting that is left out. Two have no default: every host serves the operators' path, and the deployment has no name. */
+export const OPERATOR_API_DEFAULTS = v.parse(
+  v.required(v.omit(operatorApiSchema, ["hostname", "environment"])),
+  defaultsOf(operatorApiEntries),
+);
 
 /** One `[[vars.OPERATORS]]`. */
 export const operatorSchema = v.strictObject({

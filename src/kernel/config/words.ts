@@ -59,10 +59,6 @@ export type StoreFailureRule = (typeof STORE_FAILURE_RULES)[number];
 /** Whether responses are encrypted for their callers. `past`: new ones are not, and earlier ones still open. */
 export type EncryptionRule = boolean | "past";
 
-/** `own`: operators have access only through the entrypoint `Operators` (index.ts), not through the clients' port. */
-export const OPERATOR_LISTENERS = ["shared", "own"] as const;
-export type OperatorListener = (typeof OPERATOR_LISTENERS)[number];
-
 /** Who answers a browser's preflight: the gateway, or the origin. */
 export const PREFLIGHT_RULES = ["answer", "pass"] as const;
 export type PreflightRule = (typeof PREFLIGHT_RULES)[number];

@@ -1,4 +1,4 @@
-// Reads the secrets with which responses of `encrypt_responses` routes are encrypted (`wrangler secret put SEAL_SECRET`). Secrets cannot be
+// Reads the secrets with which responses of `encrypt_responses` routes are encrypted (`wrangler secret put ENCRYPTION_SECRET`). Secrets cannot be
 // read back, so they are rotated by adding one under a later name. No message may ever show one.
 
 import type { ConfigProblem } from "../config/resolved.ts";
@@ -9,7 +9,7 @@ export interface EncryptionSecrets {
   readonly problems: readonly ConfigProblem[];
 }
 
-const PREFIX = "SEAL_SECRET";
+const PREFIX = "ENCRYPTION_SECRET";
 
 /** A random secret of this length cannot be guessed. */
 const MIN_LENGTH = 32;
@@ -21,7 +21,7 @@ const MAX_SECRETS = 3;
 
 const MAKE = "write the output of `openssl rand -hex 32`";
 
-/** Names of the secrets, in the order of their age: `SEAL_SECRET`, `SEAL_SECRET_2`, `SEAL_SECRET_10`. */
+/** Names of the secrets, in the order of their age: `ENCRYPTION_SECRET`, `ENCRYPTION_SECRET_2`, `ENCRYPTION_SECRET_10`. */
 export function encryptionSecretNames(env: Readonly<Record<string, unknown>>): readonly string[] {
   return Object.keys(env)
     .filter((name) => name.startsWith(PREFIX))

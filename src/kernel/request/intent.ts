@@ -78,7 +78,7 @@ const REFUSE_OPERATOR: RefusalIntent = { kind: "refuse", problem: { code: "opera
 export function intentReader(config: Config, isOperators: SpotToken, endpoints: readonly Endpoint[] = []): ReadIntent {
   const findRoute = routeFinder(config.routes);
   const matchOperators = operatorPathMatcher(config.operatorPath);
-  const { operatorHostname, operatorListener, trustForwarded } = config;
+  const { operatorHostname, hasOperatorPort, trustForwarded } = config;
   const withTokens = endpoints.filter(({ tokens }) => tokens !== undefined);
   const others = endpoints.filter(({ tokens }) => tokens === undefined);
   const findIn = (some: readonly Endpoint[], request: Request, url: URL): OwnRequest | RefusalIntent | null => {
@@ -94,7 +94,7 @@ export function intentReader(config: Config, isOperators: SpotToken, endpoints: 
     const isTheirHost = operatorHostname !== null && hostOf(given, url) === operatorHostname;
     const match = matchOperators(given.url, url.pathname);
     if (match !== "none") {
-      const areHere = operatorListener === "shared" && (isTheirHost || operatorHostname === null);
+      const areHere = !hasOperatorPort && (isTheirHost || operatorHostname === null);
       return match === "plain" && areHere ? { kind: "operate" } : REFUSE_OPERATOR;
     }
     // Nothing else is served on the operators' host, and their token is never sent to an origin.

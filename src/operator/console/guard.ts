@@ -53,7 +53,7 @@ export function consoleGuard(paths: ConsolePaths, ports: ConsolePorts) {
 
 const NOT_SHOWN =
   "The console is shown in a window of its own, and never to a script or a frame of another page. If this is a window, a service worker of " +
-  "this host has asked for it: give operators a host of their own (operator_hostname).";
+  "this host has asked for it: give operators a host of their own (hostname in [vars.OPERATOR_API]).";
 
 /** The console's script sends the form token here. */
 const PAGE_TOKEN = "onceway-page";

@@ -250,7 +250,7 @@ describe("tokens", () => {
   it("find no API where the gateway serves no operators, and are told where to look", async () => {
     const elsewhere = `${gateway.url}/elsewhere`;
     const { code, stderr } = await runOnceway(["layouts"], { ONCEWAY_URL: elsewhere, ONCEWAY_TOKEN: ADMIN_TOKEN });
-    expect([code, stderr]).toEqual([2, expect.stringContaining("operator_listener")]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("--operator-port")]);
   });
 
   it("find no API at a server that is not a gateway", async () => {

@@ -56,7 +56,7 @@ export const WRONG_FILES: Readonly<Record<string, string>> = {
   nothing: "",
   "a misspelt setting": replaced("methods", "method"),
   "an unknown setting": withMore('colour = "red"\n'),
-  "a setting of the gateway in a route": withMore('operator_path = "/ops"\n'),
+  "a setting of the gateway in a route": withMore('consumer_path = "/ops"\n'),
   "a path among the defaults": replaced("origin =", 'path = "/v1"\norigin ='),
   "no path": replaced('path = "/v1/payments"\n', ""),
 

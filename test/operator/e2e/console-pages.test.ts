@@ -35,7 +35,7 @@ const keys = {
 beforeAll(async () => {
   [browser, scene] = await Promise.all([
     launchChromium(),
-    startConsoleScene("10m", { previous_shards: ["2a"], environment: "staging" }),
+    startConsoleScene("10m", { previous_shards: ["2a"] }, { environment: "staging" }),
   ]);
   await makeOpenRecords(scene, keys);
   await scene.send({ path: HOLD, key: keys.completed });

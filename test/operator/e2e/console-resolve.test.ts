@@ -113,7 +113,7 @@ it("the Enter key asks for a preview, not for another caller's body", () =>
   }));
 
 it.each(Object.entries(LOOKS))("a form with an example is accessible %s", async (_name, options) => {
-  const scene = await startConsoleScene("10m", { environment: "staging" });
+  const scene = await startConsoleScene("10m", {}, { environment: "staging" });
   await scene.send({ path: HOLD, key: freshKey(), behave: SUCCESS });
   await scene.send({ path: HOLD, key: freshKey(), behave: { drop: "after-effect" } });
   const { page, complaints, close } = await openConsole(browser, scene, options);
@@ -131,7 +131,7 @@ it("an encrypted record neither gives an example nor gets one", async () => {
   const scene = await startOperatorScene(
     { shards: 2, scope: ["header:authorization"], timeout: "9m", lock: "10m" },
     [{ path: HOLD, unknown: "hold", encrypt_responses: true }],
-    { ADMIN_TOKEN, READ_TOKEN, SEAL_SECRET: randomBytes(32).toString("hex") },
+    { ADMIN_TOKEN, READ_TOKEN, ENCRYPTION_SECRET: randomBytes(32).toString("hex") },
   );
   const headers = [["Authorization", "Bearer of-a-caller"]] as [string, string][];
   await scene.send({ path: HOLD, key: freshKey(), behave: SUCCESS, headers });

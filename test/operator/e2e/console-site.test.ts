@@ -18,7 +18,7 @@ it.each([
   [{ environment: "staging" }, (host: string) => `staging, ${host}`],
   [{}, (host: string) => host],
 ])("host and environment are on every page and beside what changes a record: %o", async (settings, nameOf) => {
-  const scene = await startConsoleScene("10m", settings);
+  const scene = await startConsoleScene("10m", {}, settings);
   const { host } = new URL(scene.gateway.url);
   const key = freshKey();
   await scene.send({ path: HOLD, key, behave: { drop: "after-effect" } });

@@ -276,7 +276,7 @@ describe("without usable operator tokens", () => {
 });
 
 it("answers under the path that is configured", async () => {
-  const elsewhere = await startOperatorScene({ ...SETTINGS, operator_path: "/internal/ops" }, ROUTES);
+  const elsewhere = await startOperatorScene(SETTINGS, ROUTES, undefined, { OPERATOR_API: { path: "/internal/ops" } });
   try {
     const { url } = elsewhere.gateway;
     expect(await askGateway(`${url}/internal/ops/health`, "GET", {})).toMatchObject({ status: 200 });

@@ -185,9 +185,8 @@ describe("an operator's token", () => {
 
 describe("a hostname for operators", () => {
   it("serves the operator path and nothing else, and no other host serves it", async () => {
-    const own = await startOperatorScene({ shards: 1, scope: ["none"], operator_hostname: "ops.example.com" }, [
-      { path: "/v1/*" },
-    ]);
+    const more = { OPERATOR_API: { hostname: "ops.example.com" } };
+    const own = await startOperatorScene({ shards: 1, scope: ["none"] }, [{ path: "/v1/*" }], undefined, more);
     const at = async (host: string, target: string, headers: readonly HeaderPair[] = [TOKEN]): Promise<number> => {
       const all: readonly HeaderPair[] = [["Host", host], ...headers];
       return (await rawRequest({ ...endpoint(own.gateway.url), method: "GET", target, headers: all })).status;

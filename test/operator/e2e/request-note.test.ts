@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey } from "../../support/http.ts";
 import { ADMIN_TOKEN, type OperatorScene, READ_TOKEN, startOperatorScene } from "../../support/e2e/operator-scene.ts";
 
-const SEAL_SECRET = "s".repeat(64);
+const ENCRYPTION_SECRET = "s".repeat(64);
 
 let scene: OperatorScene;
 beforeAll(async () => {
@@ -21,7 +21,7 @@ beforeAll(async () => {
       { path: "/short/*", note: { excerpt: 10, excerpt_retention: "1ms" } },
       { path: "/encrypted/*", encrypt_responses: true },
     ],
-    { ADMIN_TOKEN, READ_TOKEN, SEAL_SECRET },
+    { ADMIN_TOKEN, READ_TOKEN, ENCRYPTION_SECRET },
   );
 });
 afterAll(() => scene.close());

@@ -28,7 +28,7 @@ interface Place {
 
 /** A configuration file, with these layouts. */
 async function fileWith(shards: object): Promise<string> {
-  const IDEMPOTENCY = { origin: origin.url, operator_listener: "own", trust_forwarded: true, ...shards };
+  const IDEMPOTENCY = { origin: origin.url, trust_forwarded: true, ...shards };
   return join((await writeDeployment({ vars: { IDEMPOTENCY, ROUTES: [{ path: "/pay" }] } })).dir, "wrangler.toml");
 }
 
@@ -84,6 +84,6 @@ it("a previous number that one process has done with stays as long as another on
 
   // On the clients' port there are no operators, and the message says where they are.
   const elsewhere = await onceway("check", changed, "--against", clients);
-  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('operator_listener = "own"')]);
+  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining("--operator-port")]);
   await stop(second);
 });

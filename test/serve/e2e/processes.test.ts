@@ -65,7 +65,7 @@ let url = "";
 
 beforeAll(async () => {
   origin = await startOrigin();
-  const IDEMPOTENCY = { origin: origin.url, shards: 2, operator_listener: "own", trust_forwarded: true };
+  const IDEMPOTENCY = { origin: origin.url, shards: 2, trust_forwarded: true };
   const ROUTES = [
     { path: "/two-names", key_from: ["header:Idempotency-Key", "header:X-Request-Key"] },
     { path: "/own-name", key_from: ["header:X-Request-Key"] },

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => origin.close());
 
 async function startGateway(operatorPort?: number): Promise<Gateway> {
-  const listener = operatorPort === undefined ? {} : { operator_listener: "own", trust_forwarded: true };
+  const listener = operatorPort === undefined ? {} : { trust_forwarded: true };
   return startWorkerd({
     stateDir: await makeStateDir(),
     vars: {

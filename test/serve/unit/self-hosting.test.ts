@@ -2,7 +2,7 @@ import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
-import { listenerProblems, selfHosting, type SelfHosting } from "../../../src/serve/self-hosting.ts";
+import { selfHosting, type SelfHosting } from "../../../src/serve/self-hosting.ts";
 
 const BASE = `
 main = "src/worker.ts"
@@ -41,19 +41,6 @@ describe("a wrangler.toml off Cloudflare", () => {
     expect(hosted(`${ZONE}${ROUTE}[[vars.ROUTES]]\npath = "/v1/orders"\n`).problems.map(({ path }) => path)).toEqual([
       "IDEMPOTENCY.origin",
     ]);
-  });
-
-  it.each([
-    ["shared", null, true],
-    ["own", 8788, true],
-    ["own", null, false],
-    ["shared", 8788, false],
-  ])("with operator_listener = %j and the operators' port %s is right: %s", (listener, port, isRight) => {
-    const toml = parse(`${BASE}${ORIGIN}vars.IDEMPOTENCY.operator_listener = "${listener}"\n${ROUTE}`);
-    const config = checkWranglerConfig(toml)[0]?.config ?? null;
-    if (config === null) throw new Error("it has problems of its own");
-    const paths = listenerProblems(config, port).map(({ path }) => path);
-    expect(paths).toEqual(isRight ? [] : ["IDEMPOTENCY.operator_listener"]);
   });
 
   it("ignores a client's own claim about its address", () => {

@@ -23,14 +23,17 @@ export interface Operated {
 export function startConsoleScene(
   lock: "6s" | "10m" = "10m",
   settings: Readonly<Record<string, string | string[]>> = {},
+  operatorApi: Readonly<Record<string, string>> = {},
 ): Promise<OperatorScene> {
   const timeout = lock === "6s" ? "5s" : "9m";
-  return startOperatorScene({ shards: 4, scope: ["none"], timeout, lock, ...settings }, [
+  const routes = [
     { path: HOLD, unknown: "hold" },
     { path: "/retry", unknown: "retry" },
     { path: LATER, unknown: "retry", async: "always" },
     { path: "/held", unknown: "hold", async: "always" },
-  ]);
+  ];
+  const shared = { shards: 4, scope: ["none"], timeout, lock, ...settings };
+  return startOperatorScene(shared, routes, undefined, { OPERATOR_API: operatorApi });
 }
 
 export async function openConsole(

@@ -75,7 +75,7 @@ export class CountedShard {
       IDEMPOTENCY: { origin: `http://${this.#address}`, shards: 1, ...settings },
       ROUTES: [{ path: "/protected/*" }],
       // For `encrypt_responses`, if the settings say so.
-      SEAL_SECRET: "a".repeat(64),
+      ENCRYPTION_SECRET: "a".repeat(64),
       QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "DEAD" } }], // feature: queues
       DEAD: {},
       CONSUMERS: [{ name: "billing", token: "BILLING_TOKEN" }],

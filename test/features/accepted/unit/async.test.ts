@@ -51,18 +51,18 @@ describe("async", () => {
   });
 
   it("cannot be with encrypted responses, because the stored request is not encrypted", () => {
-    const SEAL_SECRET = "a".repeat(32);
+    const ENCRYPTION_SECRET = "a".repeat(32);
     const encrypted = {
       IDEMPOTENCY: { async: "prefer" },
       ROUTES: [{ ...PAYMENTS, encrypt_responses: true }],
-      SEAL_SECRET,
+      ENCRYPTION_SECRET,
     };
     expect(problemsOf(encrypted)).toMatchObject([
       {
         path: "ROUTES[0].async",
       },
     ]);
-    configOf({ ROUTES: [{ ...PAYMENTS, async: "prefer", encrypt_responses: "past" }], SEAL_SECRET });
+    configOf({ ROUTES: [{ ...PAYMENTS, async: "prefer", encrypt_responses: "past" }], ENCRYPTION_SECRET });
   });
 
   it("may be of other routes than the defaults that it does not fit", () => {
@@ -98,9 +98,9 @@ describe("async", () => {
   // feature: queues ends
 
   it.each([
-    ['async = "prefer"', "IDEMPOTENCY.operator_hostname"],
-    ['async = "always"', "IDEMPOTENCY.operator_hostname"],
-    ['async = "always"', "", 'vars.IDEMPOTENCY = { operator_hostname = "ops.acme.test" }\n'],
+    ['async = "prefer"', "OPERATOR_API.hostname"],
+    ['async = "always"', "OPERATOR_API.hostname"],
+    ['async = "always"', "", 'vars.OPERATOR_API = { hostname = "ops.acme.test" }\n'],
   ])("with %s is told to give operators a host of their own: %j", (async, path, gateway = "") => {
     const [checked] = checkWranglerConfig(
       parse(`${SOUND}${gateway}vars.ROUTES = [{ path = "/v1/payments", ${async} }]\n`),

@@ -12,8 +12,8 @@ import { expectFirstAnswer, expectReplay } from "../../../support/e2e/problem.ts
 import { clientOf, removeGateway } from "../../../support/e2e/scene.ts";
 import { freshSecret } from "../../../support/e2e/encrypted-scene.ts";
 
-const OLDER = { SEAL_SECRET: freshSecret() };
-const BOTH = { ...OLDER, SEAL_SECRET_2: freshSecret() };
+const OLDER = { ENCRYPTION_SECRET: freshSecret() };
+const BOTH = { ...OLDER, ENCRYPTION_SECRET_2: freshSecret() };
 const REASON = "She asked to be erased.";
 
 let origin: TestOrigin;

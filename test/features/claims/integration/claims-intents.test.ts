@@ -24,7 +24,8 @@ describe("a consumer's request", () => {
     TOKEN: "t".repeat(32),
     CONSUMERS: [{ name: "billing", token: "TOKEN" }],
     ROUTES: [{ path: "/required" }],
-    IDEMPOTENCY: { origin: "https://api.example", operator_hostname: "ops.example" },
+    IDEMPOTENCY: { origin: "https://api.example" },
+    OPERATOR_API: { hostname: "ops.example" },
   });
   const isBearer = (token: string) => (headers: Headers) => headers.get("authorization") === `Bearer ${token}`;
   const consumers = { answer: () => Promise.resolve(new Response()), isTheirs: isBearer("consumer") };

@@ -33,7 +33,7 @@ it("verifies identities and replays encrypted responses, with a secret from the 
       IDENTITIES: { user: { jwt: { issuer: name, audience: AUDIENCE, jwks } } },
       ROUTES: [{ path: "/pay", scope: ["identity:user"], encrypt_responses: true }],
     },
-    secrets: { required: ["SEAL_SECRET"] },
+    secrets: { required: ["ENCRYPTION_SECRET"] },
   });
   const key = freshKey();
   const text = `text-${freshKey()}`;
@@ -50,7 +50,7 @@ it("verifies identities and replays encrypted responses, with a secret from the 
   const sendAs = (url: string, token: string): Promise<RawResponse> =>
     send(url, { path: "/pay", key, headers: [["Authorization", `Bearer ${token}`]] });
 
-  const gateway = serve(args, { SEAL_SECRET: secret });
+  const gateway = serve(args, { ENCRYPTION_SECRET: secret });
   const { url } = await gateway.listening();
   const first = await sendAs(url, await issuer.token("alice"));
   expect(first).toMatchObject({ status: 201, body: Buffer.from(text) });
@@ -65,12 +65,15 @@ it("verifies identities and replays encrypted responses, with a secret from the 
   await stop(gateway);
   expect(tracesIn(stateDir, [text, key, secret])).toEqual([]);
 
-  const next = serve([...args, "--secret", "SEAL_SECRET_2"], { SEAL_SECRET: secret, SEAL_SECRET_2: freshSecret() });
+  const next = serve([...args, "--secret", "ENCRYPTION_SECRET_2"], {
+    ENCRYPTION_SECRET: secret,
+    ENCRYPTION_SECRET_2: freshSecret(),
+  });
   const again = await sendAs((await next.listening()).url, await issuer.token("alice"));
   expect([isReplay(again), essence(again)]).toEqual([true, essence(first)]);
   await stop(next);
 
-  const wrong = serve(args, { SEAL_SECRET: freshSecret() });
+  const wrong = serve(args, { ENCRYPTION_SECRET: freshSecret() });
   const unread = await sendAs((await wrong.listening()).url, await issuer.token("alice"));
   expect([unread.status, problemCode(unread)]).toEqual([409, "response-not-kept"]);
   await stop(wrong);

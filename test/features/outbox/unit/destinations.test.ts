@@ -107,7 +107,7 @@ describe("publish", () => {
       "ROUTES[0].key_format.max must not exceed 247, because the next step gets <key>:payment",
     );
     expect(
-      problems([HOOK], { ...steps, encrypt_responses: true }, { SEAL_SECRET: "0".repeat(64) }).join("\n"),
+      problems([HOOK], { ...steps, encrypt_responses: true }, { ENCRYPTION_SECRET: "0".repeat(64) }).join("\n"),
     ).toContain("ROUTES[0].publish must be empty with encrypt_responses = true");
   });
 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
     { path: "/crash", max_response_body: "100MB", unknown: "retry" },
   ];
   const settings = { shards: 1, encrypt_responses: true, timeout: "2s", lock: "3s" };
-  gateway = await startGatewayWithBucket(origin.url, settings, routes, { SEAL_SECRET: freshSecret() });
+  gateway = await startGatewayWithBucket(origin.url, settings, routes, { ENCRYPTION_SECRET: freshSecret() });
 });
 afterAll(async () => {
   await removeGateway(gateway);

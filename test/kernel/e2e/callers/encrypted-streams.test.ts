@@ -14,7 +14,7 @@ const EVENTS_BEFORE = 40;
 let scene: StreamScene;
 beforeAll(async () => {
   const routes = [{ path: "/*", duplicate: "attach", wait: "20s", encrypt_responses: true }];
-  scene = await startStreamScene(routes, { SEAL_SECRET: freshSecret() });
+  scene = await startStreamScene(routes, { ENCRYPTION_SECRET: freshSecret() });
 });
 afterAll(() => scene.close());
 

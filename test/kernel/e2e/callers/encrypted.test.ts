@@ -12,7 +12,7 @@ import { freshSecret, type EncryptedScene, startEncryptedScene } from "../../../
 import { shardFiles } from "../../../support/e2e/shard-database.ts";
 import { tracesIn } from "../../../support/e2e/traces-in-files.ts";
 
-const FIRST = { SEAL_SECRET: freshSecret() };
+const FIRST = { ENCRYPTION_SECRET: freshSecret() };
 const LARGE_BYTES = 300_000;
 
 const ROUTES = [
@@ -206,7 +206,7 @@ describe("what is stored for a while", () => {
 
 describe("a caller who is forgotten", () => {
   it("leaves no encrypted record, under a newer secret neither, and nobody else is forgotten", async () => {
-    const secrets = { ...FIRST, SEAL_SECRET_2: freshSecret() };
+    const secrets = { ...FIRST, ENCRYPTION_SECRET_2: freshSecret() };
     const [older, newer, others] = [caseOf("/pay", "small"), caseOf("/pay", "large"), caseOf("/pay", "small")];
     const [credential = ""] = older.marks;
     const authorization = `Bearer ${credential}`;
@@ -281,13 +281,13 @@ describe("the secrets", () => {
   it("are rotated: older responses open as long as theirs is there, and nothing takes effect twice", async () => {
     const older = caseOf("/pay", "small").message;
     const before = await scene.send(older);
-    const both = { ...FIRST, SEAL_SECRET_2: freshSecret() };
+    const both = { ...FIRST, ENCRYPTION_SECRET_2: freshSecret() };
     await scene.again({ secrets: both });
     const newer = caseOf("/pay", "large").message;
     const after = await scene.send(newer);
     expectReplay(await scene.send(older), before);
     expectReplay(await scene.send(newer), after);
-    await scene.again({ secrets: { SEAL_SECRET_2: both.SEAL_SECRET_2 } });
+    await scene.again({ secrets: { ENCRYPTION_SECRET_2: both.ENCRYPTION_SECRET_2 } });
     expectReplay(await scene.send(newer), after);
     const lost = await scene.send(older);
     expect([lost.status, codeOf(lost)]).toEqual([409, "response-not-kept"]);

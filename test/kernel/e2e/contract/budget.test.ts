@@ -40,7 +40,7 @@ beforeAll(async () => {
   gateway = await startWorkerd({
     stateDir,
     vars: { IDEMPOTENCY: { origin: origin.url, shards: 1 }, ROUTES, NEW_KEYS: {} },
-    bindings: { SEAL_SECRET: "s".repeat(64) },
+    bindings: { ENCRYPTION_SECRET: "s".repeat(64) },
     main: join(projectDir, "test/bench/budget/index.ts"),
   });
 });

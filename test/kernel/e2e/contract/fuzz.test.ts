@@ -417,7 +417,7 @@ describe("operations of real clients", () => {
   let stage: Stage;
   beforeAll(async () => {
     issuer = await startIssuer("https://login.example.com");
-    const bindings = { SEAL_SECRET: freshSecret() };
+    const bindings = { ENCRYPTION_SECRET: freshSecret() };
     own = await startWorkerd({ vars: callersVars(origin.url, issuer), stateDir: await makeStateDir(), bindings });
     await origin.reset();
     stage = { client: clientOf(own.url), origin, issuer };

@@ -117,7 +117,7 @@ const keys = new Map(Object.keys(CHANGES).map((name) => [name, freshKey()]));
 beforeAll(async () => {
   origin.server.listen(0, "127.0.0.1");
   await once(origin.server, "listening");
-  const bindings = { SEAL_SECRET: "0123456789abcdef".repeat(4) };
+  const bindings = { ENCRYPTION_SECRET: "0123456789abcdef".repeat(4) };
   gateway = await startWorkerd({ stateDir: await makeStateDir(), vars: varsOf(0), bindings });
   await Promise.all([...keys].map(([name, key]) => send(name, key, CHANGES[name]?.[2] ?? "KEY")));
   await gateway.stop();

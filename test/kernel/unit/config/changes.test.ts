@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 
 import { claimRequest } from "../../../../src/features/claims/claim-request.ts"; // feature: claims
 import { entryTexts, type SettingText, settingTexts } from "../../../../src/cli/settings-table.ts";
+import { operatorApiVariable } from "../../../../src/cli/variables.ts";
 import { accessVariable, operatorsVariable } from "../../../../src/cli/variables.ts";
 import { consumersVariable } from "../../../../src/features/claims/cli/node.ts"; // feature: claims
 import { identitiesVariable } from "../../../../src/features/identities/cli/node.ts"; // feature: identities
@@ -97,7 +98,7 @@ function otherCall(first: OriginCall | null, given: OriginCall | null): readonly
 }
 
 const NONE = { ids: [], layouts: [], fingerprint: "", call: null };
-const SECRETS = { SEAL_SECRET: "0123456789abcdef".repeat(4) };
+const SECRETS = { ENCRYPTION_SECRET: "0123456789abcdef".repeat(4) };
 const unused = (): never => {
   throw new Error("nobody is asked");
 };
@@ -136,8 +137,14 @@ async function foundIn({ layouts }: Pick<Route, "layouts">, namesIn: NamesIn): P
 }
 
 /** Configured as a route, or for the whole gateway. */
-async function tryRequest(settings: Table, gateway: Table, forwardedHost = "shop.example.com"): Promise<Seen> {
+async function tryRequest(
+  settings: Table,
+  gateway: Table,
+  forwardedHost = "shop.example.com",
+  operatorApi: Table = {},
+): Promise<Seen> {
   const { config, encryptionSecrets } = readingOf({
+    OPERATOR_API: operatorApi,
     IDEMPOTENCY: { origin: "https://origin.example", ...gateway },
     ROUTES: [{ path: "/v1/*", ...settings }],
     DESTINATIONS: [{ name: "line", queue: "LINE" }],
@@ -373,13 +380,15 @@ const ROUTES: Cases = {
   "cors.max_age": [["10m", "5m", OF_CORS]], // feature: pages
 };
 
+const OPERATOR_API: Cases = {
+  path: [["/_onceway", "/ops"]],
+  hostname: [[null, "ops.example.com"]],
+  environment: [[null, "staging"]],
+};
+
 const GATEWAY: Cases = {
   trust_forwarded: [[false, true, { scope: ["header:authorization", "host"] }]],
-  operator_path: [["/_onceway", "/ops"]],
   consumer_path: [["/_claims", "/claims"]],
-  operator_hostname: [[null, "ops.example.com"]],
-  environment: [[null, "staging"]],
-  operator_listener: [["shared", "own"]],
 };
 
 // feature: queues begins
@@ -468,6 +477,12 @@ const KINDS: readonly (readonly [string, readonly SettingText[], Cases, (setting
     settingTexts().filter(({ place }) => place === "not in routes"),
     GATEWAY,
     (settings) => tryRequest({}, settings),
+  ],
+  [
+    "the operator API",
+    entryTexts(operatorApiVariable),
+    OPERATOR_API,
+    (settings) => tryRequest({}, {}, undefined, settings),
   ],
   ["a queue", entryTexts(queuesVariable), QUEUES, tryMessage], // feature: queues
   ["a group", entryTexts(consumersVariable), CLAIMS, tryClaim], // feature: claims

@@ -89,7 +89,7 @@ const CONTRADICTIONS: readonly (readonly [member: string, settings: object, othe
 describe("settings that contradict each other", () => {
   const paths = (defaults: object, route: object) =>
     problemsOf({
-      SEAL_SECRET: "a".repeat(32),
+      ENCRYPTION_SECRET: "a".repeat(32),
       SECRET: `whsec_${btoa("0".repeat(32))}`,
       DESTINATIONS: [{ name: "x", url: "https://x.example.net/", secret: "SECRET" }],
       IDEMPOTENCY: defaults,

@@ -15,14 +15,14 @@ const lines = (env: Readonly<Record<string, unknown>>) =>
   problemsOf(env).map(({ path, message }) => `${path}: ${message}`);
 
 describe("the secrets of encrypted routes", () => {
-  it("are those whose names start with SEAL_SECRET, the newest first", () => {
-    const secrets = { SEAL_SECRET_10: THIRD, SEAL_SECRET: FIRST, SEAL_SECRET_9: SECOND };
+  it("are those whose names start with ENCRYPTION_SECRET, the newest first", () => {
+    const secrets = { ENCRYPTION_SECRET_10: THIRD, ENCRYPTION_SECRET: FIRST, ENCRYPTION_SECRET_9: SECOND };
     expect(readConfig(encrypted({}, secrets))).toMatchObject({ ok: true, encryptionSecrets: [THIRD, SECOND, FIRST] });
   });
 
   it.each([[true], ["past"]])("are needed where encrypt_responses = %j, and nowhere else", (value) => {
     expect(lines(encrypted({ encrypt_responses: value }))).toEqual([
-      "ROUTES[0].encrypt_responses: needs the secret SEAL_SECRET, and there is none: write the output of `openssl rand -hex 32` to npx wrangler secret put SEAL_SECRET, or into the environment of npm run serve -- --secret SEAL_SECRET",
+      "ROUTES[0].encrypt_responses: needs the secret ENCRYPTION_SECRET, and there is none: write the output of `openssl rand -hex 32` to npx wrangler secret put ENCRYPTION_SECRET, or into the environment of npm run serve -- --secret ENCRYPTION_SECRET",
     ]);
     expect(readConfig(encrypted({ encrypt_responses: false }))).toMatchObject({ ok: true, encryptionSecrets: [] });
   });
@@ -33,19 +33,24 @@ describe("the secrets of encrypted routes", () => {
     ["beyond ASCII", `${FIRST}é`],
     ["no text", 7],
   ])("are refused if one is %s, and never shown", (_, value) => {
-    const [line = "", ...others] = lines(encrypted({}, { SEAL_SECRET: value }));
+    const [line = "", ...others] = lines(encrypted({}, { ENCRYPTION_SECRET: value }));
     expect(others).toEqual([expect.stringContaining("needs the secret")].slice(0, others.length));
-    expect(line).toContain("SEAL_SECRET: must be at least 32 visible ASCII characters without spaces");
+    expect(line).toContain("ENCRYPTION_SECRET: must be at least 32 visible ASCII characters without spaces");
     expect(line).not.toContain(String(value).slice(0, 20));
   });
 
   it("are refused if two are the same, or if there are more than three", () => {
-    expect(lines(encrypted({}, { SEAL_SECRET: FIRST, SEAL_SECRET_2: FIRST }))).toEqual([
-      expect.stringMatching(/^SEAL_SECRET_2: must differ/),
+    expect(lines(encrypted({}, { ENCRYPTION_SECRET: FIRST, ENCRYPTION_SECRET_2: FIRST }))).toEqual([
+      expect.stringMatching(/^ENCRYPTION_SECRET_2: must differ/),
     ]);
-    const many = { SEAL_SECRET_1: FIRST, SEAL_SECRET_2: SECOND, SEAL_SECRET_3: THIRD, SEAL_SECRET_4: FOURTH };
+    const many = {
+      ENCRYPTION_SECRET_1: FIRST,
+      ENCRYPTION_SECRET_2: SECOND,
+      ENCRYPTION_SECRET_3: THIRD,
+      ENCRYPTION_SECRET_4: FOURTH,
+    };
     expect(lines(encrypted({}, many))).toEqual([
-      expect.stringMatching(/^SEAL_SECRET_1: is one of 4 .* leave out the first ones/),
+      expect.stringMatching(/^ENCRYPTION_SECRET_1: is one of 4 .* leave out the first ones/),
     ]);
   });
 
@@ -53,17 +58,17 @@ describe("the secrets of encrypted routes", () => {
     const vars = { IDEMPOTENCY: { origin: "https://api.example.com" }, ...encrypted() };
     const problems = (own: object) =>
       checkWranglerConfig({ vars: own })[0]?.problems.filter(
-        ({ path }) => path.startsWith("SEAL") || path.startsWith("ROUTES"),
+        ({ path }) => path.startsWith("ENCRYPTION") || path.startsWith("ROUTES"),
       );
     expect(problems(vars)).toEqual([]);
-    expect(problems({ ...vars, SEAL_SECRET_2: FIRST })).toMatchObject([
-      { path: "SEAL_SECRET_2", message: expect.stringContaining("npx wrangler secret put SEAL_SECRET_2") },
+    expect(problems({ ...vars, ENCRYPTION_SECRET_2: FIRST })).toMatchObject([
+      { path: "ENCRYPTION_SECRET_2", message: expect.stringContaining("npx wrangler secret put ENCRYPTION_SECRET_2") },
     ]);
   });
 });
 
 describe("encrypted", () => {
-  const secret = { SEAL_SECRET: FIRST };
+  const secret = { ENCRYPTION_SECRET: FIRST };
 
   it("cannot be combined with questions that need the caller's headers in the open", () => {
     const settings = { unknown: "verify", verify: "/v1/payments/by-key/{key}" };

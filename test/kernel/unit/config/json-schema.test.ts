@@ -51,6 +51,7 @@ describe("the JSON Schema", () => {
           "destination", // feature: outbox
           "consumer", // feature: claims
           "operator",
+          "operatorApi",
           "access",
         ].map((name) => `#/definitions/${name}`),
       ),

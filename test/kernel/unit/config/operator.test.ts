@@ -6,19 +6,18 @@ import { checkWranglerConfig } from "../../../../src/cli/check/file.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import { configOf, PAYMENTS, problemsOf } from "./support.ts";
 
-const env = (operator_path?: unknown, more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
-  IDEMPOTENCY: operator_path === undefined ? {} : { operator_path },
+const env = (path?: unknown, more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
+  OPERATOR_API: path === undefined ? {} : { path },
   ROUTES: [PAYMENTS],
   ...more,
 });
 
-describe("operator_hostname and operator_listener", () => {
-  const read = (settings: Readonly<Record<string, unknown>>) => ({ IDEMPOTENCY: settings, ROUTES: [PAYMENTS] });
+const withApi = (settings: Readonly<Record<string, unknown>>) => ({ OPERATOR_API: settings, ROUTES: [PAYMENTS] });
 
-  it("serve operators on every host and on the clients' port by default", () => {
-    expect(configOf(read({}))).toMatchObject({ operatorHostname: null, operatorListener: "shared" });
-    const written = { operator_hostname: "ops.example.com", operator_listener: "own" };
-    expect(configOf(read(written))).toMatchObject({ operatorHostname: "ops.example.com", operatorListener: "own" });
+describe("OPERATOR_API.hostname", () => {
+  it("is none by default: operators are served on every host, and on the clients' port", () => {
+    expect(configOf(env())).toMatchObject({ operatorHostname: null, hasOperatorPort: false });
+    expect(configOf(withApi({ hostname: "ops.example.com" })).operatorHostname).toBe("ops.example.com");
   });
 
   it.each([
@@ -29,23 +28,34 @@ describe("operator_hostname and operator_listener", () => {
     "ops.example.com.",
     "*.example.com",
     7,
-  ])("the first is not %s", (operator_hostname) => {
-    const problems = problemsOf(read({ operator_hostname }));
-    expect(problems.map(({ path }) => path)).toEqual(["IDEMPOTENCY.operator_hostname"]);
-  });
-
-  it("each names its own problem, and are not settings of a route", () => {
-    const wrong = { operator_path: "ops", operator_hostname: "x:1", operator_listener: "mine" };
-    expect(problemsOf(read(wrong)).map(({ path }) => path)).toEqual(
-      Object.keys(wrong).map((name) => `IDEMPOTENCY.${name}`),
-    );
-    const route = { ...PAYMENTS, operator_listener: "own" };
-    expect(problemsOf({ ROUTES: [route] })[0]?.message).toContain("[vars.IDEMPOTENCY]");
+  ])("is not %s", (hostname) => {
+    expect(problemsOf(withApi({ hostname })).map(({ path }) => path)).toEqual(["OPERATOR_API.hostname"]);
   });
 });
 
-describe("environment", () => {
-  const read = (environment: unknown) => ({ IDEMPOTENCY: { environment }, ROUTES: [PAYMENTS] });
+describe("OPERATOR_API", () => {
+  it("names each problem of its members, and those that it does not have", () => {
+    const wrong = { listener: "mine", path: "ops", hostname: "x:1" };
+    expect(problemsOf(withApi(wrong)).map(({ path }) => path)).toEqual(
+      Object.keys(wrong).map((name) => `OPERATOR_API.${name}`),
+    );
+  });
+
+  it.each(["ops.example.com", 7, []])("is a table, and not %j", (table) => {
+    expect(problemsOf({ OPERATOR_API: table, ROUTES: [PAYMENTS] }).map(({ path }) => path)).toEqual(["OPERATOR_API"]);
+  });
+
+  it("may come as JSON text, as a variable of the dashboard does", () => {
+    expect(configOf({ OPERATOR_API: '{"path":"/ops"}', ROUTES: [PAYMENTS] }).operatorPath).toBe("/ops");
+  });
+
+  it("serves operators on their own port alone where there is one", () => {
+    expect(configOf({ ...env(), ONCEWAY_OPERATOR_PORT: "8788" }).hasOperatorPort).toBe(true);
+  });
+});
+
+describe("OPERATOR_API.environment", () => {
+  const read = (environment: unknown) => withApi({ environment });
 
   it("is a name, and none by default", () => {
     expect(configOf(env()).environment).toBeNull();
@@ -55,11 +65,11 @@ describe("environment", () => {
   });
 
   it.each(["", " ", "<b>", "staging ", "x".repeat(31), 7])("is not %s", (name) => {
-    expect(problemsOf(read(name)).map(({ path }) => path)).toEqual(["IDEMPOTENCY.environment"]);
+    expect(problemsOf(read(name)).map(({ path }) => path)).toEqual(["OPERATOR_API.environment"]);
   });
 });
 
-describe("operator_path", () => {
+describe("OPERATOR_API.path", () => {
   it("is /_onceway, or one or more plain segments", () => {
     expect(configOf(env()).operatorPath).toBe("/_onceway");
     for (const path of ["/ops", "/internal/v1.0/idempotency-keys", "/~a_b"]) {
@@ -83,14 +93,7 @@ describe("operator_path", () => {
     "/.well-known",
     "/.well-known/idempotency/x",
   ])("is not %s", (path) => {
-    expect(problemsOf(env(path)).map((one) => one.path)).toEqual(["IDEMPOTENCY.operator_path"]);
-  });
-
-  it("is a setting of the gateway and not of a route", () => {
-    const problems = problemsOf({ ROUTES: [{ ...PAYMENTS, operator_path: "/ops" }] });
-    expect(problems).toMatchObject([
-      { path: "ROUTES[0].operator_path", message: expect.stringContaining("[vars.IDEMPOTENCY]") },
-    ]);
+    expect(problemsOf(env(path)).map((one) => one.path)).toEqual(["OPERATOR_API.path"]);
   });
 
   it.each(["/_onceway", "/_onceway/x", "/_onceway/*"])("makes the route %s unreachable, which is a problem", (path) => {
@@ -116,12 +119,12 @@ describe("trust_forwarded", () => {
     expect(problemsOf({ ROUTES: [{ ...PAYMENTS, trust_forwarded: true }] })).toMatchObject([
       { path: "ROUTES[0].trust_forwarded", message: expect.stringContaining("[vars.IDEMPOTENCY]") },
     ]);
-    const faulty = { operator_path: "ops", trust_forwarded: "yes" };
+    const faulty = { consumer_path: "ops", trust_forwarded: "yes" };
     expect(
       problemsOf({ IDEMPOTENCY: faulty, ROUTES: [PAYMENTS] })
         .map((one) => one.path)
         .toSorted(),
-    ).toEqual(["IDEMPOTENCY.operator_path", "IDEMPOTENCY.trust_forwarded"]);
+    ).toEqual(["IDEMPOTENCY.consumer_path", "IDEMPOTENCY.trust_forwarded"]);
   });
 });
 

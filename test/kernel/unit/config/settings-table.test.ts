@@ -117,8 +117,6 @@ describe("the table of settings", () => {
       "note.label",
       "note.excerpt",
       "cors.origins", // feature: pages
-      "operator_hostname",
-      "environment",
     ]);
   });
 });
