@@ -20,10 +20,12 @@ function groupOf(settings: Settings, others: Settings = {}): ConsumerGroup {
   return group;
 }
 
+// feature: outbox begins
 function problemsIn(settings: Settings, others: Settings = {}): readonly string[] {
   const found = problemsOf({ ...WORKER, CONSUMERS: [{ ...GROUP, ...settings }], ...others });
   return found.map(({ path, message }) => `${path}: ${message}`);
 }
+// feature: outbox ends
 
 describe("a group of consumers", () => {
   it("needs no route, and has defaults of its own", () => {
