@@ -1,15 +1,18 @@
-// The session: a value that the browser stores but cannot forge. It is signed with the operator's token, so that a new token
-// ends the sessions of the old one, and nobody else's. It contains no secret.
-//
-//   ann.1795267816000.9b1d….4f0c….mac      name, end, generation, a random name, HMAC-SHA-256 of them
+// The session: a JSON Web Token (RFC 7519) that the browser stores but cannot forge. It is signed with the operator's token (HS256), so that
+// a new token ends the sessions of the old one, and nobody else's. It contains no secret of the gateway's.
 //
 // Ending all sessions starts a new generation (see kernel/object/operator-calls.ts). Whom Access proves needs no session.
+
+import { decodeJwt, errors, jwtVerify, SignJWT } from "jose";
 
 import type { OperatorTokens } from "../../kernel/config/operators.ts";
 import type { Role } from "../../kernel/record/audit.ts";
 
 /** A working day. Sessions are not renewed: sign in again. */
 export const SESSION_MS = 8 * 3_600_000;
+
+const AUDIENCE = "onceway console";
+const ALGORITHM = "HS256";
 
 export interface Session {
   readonly name: string;
@@ -28,9 +31,14 @@ export async function beginSession(
 ): Promise<string> {
   const known = everybody.find(({ name }) => name === operator);
   if (known === undefined) throw new TypeError("nobody has this name");
-  const random = hex(crypto.getRandomValues(new Uint8Array(16)));
-  const claims = `${operator}.${now + SESSION_MS}.${generation}.${random}`;
-  return `${claims}.${await sign(known.values[0], "session", claims)}`;
+  // No script of a page can read the cookie that has it, so whoever writes it into a form has been shown one.
+  const formToken = hex(crypto.getRandomValues(new Uint8Array(32)));
+  return new SignJWT({ generation, formToken })
+    .setProtectedHeader({ alg: ALGORITHM })
+    .setSubject(operator)
+    .setAudience(AUDIENCE)
+    .setExpirationTime(new Date(now + SESSION_MS))
+    .sign(keyOf(known.values[0]));
 }
 
 /** `null` when there is none, it has ended, or its signature is wrong. */
@@ -39,48 +47,50 @@ export async function readSession(
   everybody: readonly OperatorTokens[],
   now: number,
 ): Promise<Session | null> {
-  const [, name, end, generation, random, mac] =
-    /^([a-z0-9-]{1,63})\.(\d{1,15})\.([0-9a-f]{32})\.([0-9a-f]{32})\.([0-9a-f]{64})$/.exec(value ?? "") ?? [];
-  if (generation === undefined || mac === undefined || Number(end) <= now) return null;
-  const operator = everybody.find((one) => one.name === name);
+  if (value === undefined) return null;
+  // Not proved yet: it only says whose tokens to try.
+  const operator = everybody.find(({ name }) => name === subjectOf(value));
   if (operator === undefined) return null;
-  const claims = `${name}.${end}.${generation}.${random}`;
+  const options = {
+    algorithms: [ALGORITHM],
+    audience: AUDIENCE,
+    subject: operator.name,
+    requiredClaims: ["exp"],
+    currentDate: new Date(now),
+  };
   for (const token of operator.values) {
-    if (await isSigned(token, "session", claims, mac)) {
-      return { name: operator.name, role: operator.role, generation, formToken: await sign(token, "form", claims) };
-    }
+    const claims = await jwtVerify(value, keyOf(token), options).then(
+      ({ payload }) => payload,
+      (error: unknown) => nullIfRefused(error),
+    );
+    const { generation, formToken } = claims ?? {};
+    if (typeof generation !== "string" || typeof formToken !== "string") continue;
+    return { name: operator.name, role: operator.role, generation, formToken };
   }
   return null;
 }
 
 /** The form token for an operator whom Access has proved: nobody else has the assertion. */
-export function formTokenOf(assertion: string): Promise<string> {
-  return sign(assertion, "form", "access");
+export async function formTokenOf(assertion: string): Promise<string> {
+  const text = new TextEncoder().encode(`onceway console form\n${assertion}`);
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", text)));
 }
 
-type Purpose = "session" | "form";
-
-async function sign(token: string, purpose: Purpose, claims: string): Promise<string> {
-  return hex(new Uint8Array(await crypto.subtle.sign("HMAC", await keyOf(token), message(purpose, claims))));
+function subjectOf(value: string): string | null {
+  try {
+    return decodeJwt(value).sub ?? null;
+  } catch (error) {
+    return nullIfRefused(error);
+  }
 }
 
-/** In constant time. */
-async function isSigned(token: string, purpose: Purpose, claims: string, mac: string): Promise<boolean> {
-  return crypto.subtle.verify("HMAC", await keyOf(token), bytesOf(mac), message(purpose, claims));
+function nullIfRefused(error: unknown): null {
+  if (error instanceof errors.JOSEError) return null;
+  throw error;
 }
 
-/** A signature for one purpose is invalid for another. */
-function message(purpose: Purpose, claims: string): Uint8Array {
-  return new TextEncoder().encode(`onceway console ${purpose}\n${claims}`);
-}
-
-function keyOf(token: string): Promise<CryptoKey> {
-  const bytes = new TextEncoder().encode(token);
-  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign", "verify"]);
-}
-
-function bytesOf(hexadecimal: string): Uint8Array {
-  return Uint8Array.from(hexadecimal.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+function keyOf(token: string): Uint8Array {
+  return new TextEncoder().encode(token);
 }
 
 function hex(bytes: Uint8Array): string {

@@ -1,4 +1,5 @@
 import { env } from "cloudflare:test";
+import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import type { OperatorTokens } from "../../../src/kernel/config/operators.ts";
 import { operatorCalls } from "../../support/integration/operated-bench.ts";
@@ -31,8 +32,13 @@ describe("a session of the console", () => {
     );
     expect(tokens[0]).toBe(tokens[1]);
     expect(tokens[0]).not.toBe(tokens[2]);
-    const claims = one.split(".").slice(0, 4).join(".");
-    expect(await readSession(`${claims}.${tokens[0] ?? ""}`, TOKENS, NOW)).toBeNull();
+    const [header = "", , signature = ""] = one.split(".");
+    const claims = btoa(
+      JSON.stringify({ sub: "admin", aud: "onceway console", exp: 9_999_999_999, generation: GENERATION }),
+    );
+    for (const end of [signature, tokens[0] ?? "", ""]) {
+      expect(await readSession(`${header}.${claims.replaceAll("=", "")}.${end}`, TOKENS, NOW)).toBeNull();
+    }
   });
 
   it("ends when its operator's token is changed or removed, and nobody else's does", async () => {
@@ -53,14 +59,34 @@ describe("a session of the console", () => {
   });
 
   it("is not another operator's, whatever name is written into it", async () => {
-    const value = await beginSession("reader", TOKENS, GENERATION, NOW);
-    expect(await readSession(value.replace("reader", "ann"), TOKENS, NOW)).toBeNull();
+    const [header, claims = "", signature] = (await beginSession("reader", TOKENS, GENERATION, NOW)).split(".");
+    const asAnn = btoa(atob(claims).replace("reader", "ann")).replaceAll("=", "");
+    expect(await readSession([header, asAnn, signature].join("."), TOKENS, NOW)).toBeNull();
+    expect(await readSession([header, claims, signature].join("."), TOKENS, NOW)).not.toBeNull();
     // Signed by a reader, who knows his own token.
     const forged = await beginSession("ann", [{ ...ANN, values: READER.values }], GENERATION, NOW);
     expect(await readSession(forged, TOKENS, NOW)).toBeNull();
   });
 
-  it.each(["", "admin", "admin.1.2.3", "root.9999999999999.0.0.0"])("is not %j", async (value) => {
+  it("is nothing that an operator's token has signed for something else, or without an end or an algorithm", async () => {
+    const sign = (claims: object, alg = "HS256"): Promise<string> =>
+      new SignJWT({ sub: "admin", generation: GENERATION, formToken: "f", ...claims })
+        .setProtectedHeader({ alg })
+        .sign(new TextEncoder().encode(ADMIN.values[0].repeat(2)));
+    const twice = [{ ...ADMIN, values: [ADMIN.values[0].repeat(2)] as const }];
+    const [aud, exp] = ["onceway console", NOW / 1000 + 60];
+    expect(await readSession(await sign({ aud, exp }), twice, NOW)).toMatchObject({ name: "admin", role: "admin" });
+    expect(await readSession(await sign({ aud: "another", exp }), twice, NOW)).toBeNull();
+    expect(await readSession(await sign({ exp }), twice, NOW)).toBeNull();
+    expect(await readSession(await sign({ aud }), twice, NOW)).toBeNull();
+    expect(await readSession(await sign({ aud, exp, sub: "ann" }), twice, NOW)).toBeNull();
+    expect(await readSession(await sign({ aud, exp }, "HS512"), twice, NOW)).toBeNull();
+    const plain = [{ alg: "none" }, { sub: "admin", aud, exp, generation: GENERATION, formToken: "f" }];
+    const unsigned = plain.map((part) => btoa(JSON.stringify(part)).replaceAll("=", "")).join(".");
+    expect(await readSession(`${unsigned}.`, twice, NOW)).toBeNull();
+  });
+
+  it.each(["", "admin", "a.b.c", "e30.e30.e30", "e30.e30.", "e30.bnVsbA.e30"])("is not %j", async (value) => {
     expect(await readSession(value, TOKENS, NOW)).toBeNull();
   });
 });
