@@ -45,7 +45,11 @@ const REPLACED: readonly Replaced[] = [
   },
   { pattern: /\b[eE]lders?\b|\b[hH]oming\b|\bnot-here\b|\bHop\b/, write: "previous and next; open, closed, empty" },
   { pattern: /\bat[- ]work\b|[aA]tWork|\b[lL]iving\b|isLiving/, write: "in flight" },
-  { pattern: /\bhasAsked\b|\bisAsked\b|\baskedAt\b|\bAsker\b|kind: "ask", policy/, write: "verify, verification" },
+  {
+    pattern:
+      /\bhasAsked\b|\bisAsked\b|\baskedAt\b|\bAsker\b|kind: "ask", policy|question to the origin, for|^## Asking/,
+    write: "verify, verification",
+  },
   {
     pattern: /\bhome(?:s|Of)\b|\bhome (?:slot|is taken)|\bPlaceRow\b|interface Place\b/,
     write: "rowLocation, preferredSlot",

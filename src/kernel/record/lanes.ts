@@ -1,4 +1,4 @@
-// Whose turn it is in a shard: for a place of an accepted request, for a place to wait, for a question to the origin, for an event's
+// Whose turn it is in a shard: for a place of an accepted request, for a place to wait, for a verification at the origin, for an event's
 // destination. Callers are spread over a few lanes by a hash of who they are, and the lanes take turns: a caller with a thousand slow
 // requests delays those that share its lane, and no others. (Stochastic fair queueing:
 // P. E. McKenney, IEEE INFOCOM 1990. A lane for each caller would need a search among all callers.)

@@ -15,7 +15,7 @@ import type { Ledger } from "../../../kernel/store/ledger.ts";
 import { type ClaimedOffset, isSamePosition, type GroupPartition, type PositionRows } from "./position-rows.ts";
 
 /** What is written at the end of a turn. */
-interface Moved {
+interface MovedPosition {
   readonly partition: GroupPartition;
   readonly position: StoredPosition;
 }
@@ -25,7 +25,7 @@ export class PartitionPositions {
   readonly #together: Ledger["together"];
   readonly #open: OpenOffsets;
   /** By partition; `null` outside `inOneTurn`. */
-  #moved: Map<string, Moved> | null = null;
+  #moved: Map<string, MovedPosition> | null = null;
   /** Completed messages that were claimed again, and for which no position has been moved yet. */
   #answered: readonly ClaimedOffset[] = [];
 
@@ -114,7 +114,7 @@ export class PartitionPositions {
    * that is granted after them in the same commit has to hold its position.
    */
   inOneTurn<T>(run: () => T): T {
-    const moved = new Map<string, Moved>();
+    const moved = new Map<string, MovedPosition>();
     this.#moved = moved;
     try {
       return run();
@@ -134,7 +134,7 @@ export class PartitionPositions {
     return this.#moved?.get(nameOf(partition))?.position ?? this.#positions.get(partition);
   }
 
-  #put(moved: Moved): void {
+  #put(moved: MovedPosition): void {
     if (this.#moved === null) this.#positions.put(moved.partition, moved.position);
     else this.#moved.set(nameOf(moved.partition), moved);
   }

@@ -44,7 +44,7 @@ export interface LaneEvents {
 const NO_KEY = "";
 
 /** What a move changes of an event; the rest stays. */
-interface Moved extends Partial<Pick<StoredEvent, "tries" | "since" | "last">> {
+interface MovedEvent extends Partial<Pick<StoredEvent, "tries" | "since" | "last">> {
   /** When it is moved. */
   readonly at: EpochMs;
 }
@@ -251,7 +251,7 @@ export class OutboxRows {
   move(
     { destination, lane, due: from, seq, id }: EventRowLocation,
     due: number,
-    { at, tries, since, last }: Moved,
+    { at, tries, since, last }: MovedEvent,
   ): void {
     // A row that moves costs one row written, as any update. Deleted and inserted, it would cost two.
     this.#sql.exec(
