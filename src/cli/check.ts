@@ -8,6 +8,7 @@ import { type Command, Option } from "commander";
 import { checkWranglerConfig, type CheckedEnvironment } from "./check/file.ts";
 import { problemsBelow, type ConfigProblem } from "../kernel/config/config-problem.ts";
 import { describeConfig, flatEntry, flatRoute } from "./check/describe.ts";
+import { expandedRoutes } from "./check/expand.ts";
 import { ENTRY_KINDS } from "./check/of-features.ts";
 import { allRoutes } from "../kernel/config/resolved.ts";
 import { nearestName } from "../kernel/config/nearest-name.ts";
@@ -28,7 +29,9 @@ export function defineCheck(command: Command): Command {
   return command
     .summary("check the gateway's configuration in a wrangler.toml or wrangler.jsonc")
     .description("Checks the gateway's configuration in FILE, every [env.NAME] included. Changes nothing.")
-    .usage("[FILE] [--env NAME] [--against URL] [--offline] [--deny-warnings] [--json | --github] [--color WHEN]")
+    .usage(
+      "[FILE] [--env NAME] [--against URL] [--offline] [--deny-warnings] [--expand | --json | --github] [--color WHEN]",
+    )
     .argument(
       "[FILE]",
       "what to check (default: what Wrangler deploys here: a wrangler.json, wrangler.jsonc or wrangler.toml, or what a build has made of it)",
@@ -42,6 +45,12 @@ export function defineCheck(command: Command): Command {
     .option(...TOKEN_FILE)
     .option("--offline", "connect to no origin")
     .option("--deny-warnings", "exit with 1 for warnings too")
+    .addOption(
+      new Option(
+        "--expand",
+        "print every setting that applies to each route, and where it comes from: the route, IDEMPOTENCY, another setting, or its default",
+      ).conflicts(["json", "github"]),
+    )
     .option(
       "--json",
       "print one JSON object: {file, ok, problems, environments}; src/cli/findings/README.md describes it",
@@ -65,6 +74,7 @@ interface CheckOptions {
   readonly tokenFile?: string;
   readonly offline?: boolean;
   readonly denyWarnings?: boolean;
+  readonly expand?: boolean;
   readonly json?: boolean;
   readonly github?: boolean;
   readonly color: "auto" | "always" | "never";
@@ -81,7 +91,7 @@ async function check(named: string | undefined, options: CheckOptions): Promise<
     );
   const source = { file, text: read.text };
   if (read.kind === "invalid") {
-    report(source, [read.finding], [], options);
+    report(source, [read.finding], [], options, {});
     return;
   }
   const { table } = read;
@@ -95,7 +105,7 @@ async function check(named: string | undefined, options: CheckOptions): Promise<
   const found = checked.map((environment, index) =>
     index === 0 ? withOthers(subject, environment, table) : environment,
   );
-  report(source, findingsOf(found, read), found, options);
+  report(source, findingsOf(found, read), found, options, table);
 }
 
 function noEnvironment(name: string, all: readonly CheckedEnvironment[]): string {
@@ -149,6 +159,7 @@ function report(
   findings: readonly ConfigFinding[],
   checked: readonly CheckedEnvironment[],
   options: CheckOptions,
+  top: SettingsTable,
 ): void {
   const { file } = source;
   const errors = count(findings, "error");
@@ -163,8 +174,18 @@ function report(
       const look = lookFor(options.color);
       console.error(`${findingsText(findings, source, look)}\n\n${summary(findings)}`);
     }
-    if (errors === 0) describe(file, checked);
+    if (errors > 0) return;
+    if (options.expand === true) for (const { name } of checked) console.log(`${expanded(top, name)}\n`);
+    describe(file, checked);
   }
+}
+
+/** The routes of the top level, or of an environment. */
+function expanded(top: SettingsTable, name: string | null): string {
+  const environments = isTable(top["env"]) ? top["env"] : {};
+  const own = name === null ? top : environments[name];
+  const vars = isTable(own) && isTable(own["vars"]) ? own["vars"] : {};
+  return `${name === null ? "top level" : `env.${name}`}\n${expandedRoutes(vars)}`;
 }
 
 function lookFor(color: CheckOptions["color"]): TerminalLook {

@@ -89,14 +89,14 @@ function textsOf(
 function textOf(name: string, schema: v.GenericSchema, place: string | null): SettingText {
   const about = v.parse(aboutSchema, v.getMetadata(schema));
   const { description, takes, onChange, otherwise } = about;
-  return { name, description, takes, onChange, place, default: otherwise ?? `\`${toml(about.default)}\`` };
+  return { name, description, takes, onChange, place, default: otherwise ?? `\`${tomlText(about.default)}\`` };
 }
 
-/** A default as it would be written. */
-function toml(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(toml).join(", ")}]`;
+/** A value as it would be written. */
+export function tomlText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(tomlText).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
-    const members = Object.entries(value).map(([name, member]) => `${name} = ${toml(member)}`);
+    const members = Object.entries(value).map(([name, member]) => `${name} = ${tomlText(member)}`);
     return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
   }
   return JSON.stringify(value);

@@ -55,7 +55,7 @@ beforeAll(async () => {
   const { headers } = await client.send({ path: `${BASE}/console/sign-in`, headers: form, body });
   const cookie = headers.find(([name]) => name.toLowerCase() === "set-cookie")?.[1] ?? "";
   session = cookie.split(";")[0] ?? "";
-  if (!session.startsWith("onceway=admin.")) throw new Error(`no session: ${session}`);
+  if (!session.startsWith("onceway=eyJ")) throw new Error(`no session: ${session}`);
 });
 afterAll(async () => {
   refused.close();
