@@ -92,6 +92,19 @@ async function untilAtRest(): Promise<void> {
 
 const QUIET_TIMES = 4;
 
+/** What one request executes. On a busy machine an alarm or a count may run within it, which only adds: the least of several counts. */
+async function executedByOne(): Promise<readonly Declaration[]> {
+  const samples: (readonly Declaration[])[] = [];
+  while (samples.length < SAMPLES) {
+    await untilAtRest();
+    await send();
+    samples.push(await takeExecuted());
+  }
+  return samples.reduce((least, one) => (one.length < least.length ? one : least));
+}
+
+const SAMPLES = 3;
+
 const IMPORT = /^import \{([^}]*)\} from "(\.[^"]+)";/gm;
 
 /** The executed declarations that this file imports. */
@@ -150,9 +163,7 @@ const MOST_READ: Reading = { files: 10, returns: 6, names: 15 };
 it("the decisions of a plain first request pass the files that src/README.md lists, in this order", async () => {
   // What an isolate and an object do once.
   for (let warmUp = 0; warmUp < 3; warmUp += 1) await send();
-  await untilAtRest();
-  await send();
-  const declarations = await takeExecuted();
+  const declarations = await executedByOne();
   const executed = byFile(declarations);
   const way = await wayIn(executed);
   expect([...executed.keys()]).toEqual(expect.arrayContaining(Object.keys(DECIDES)));
