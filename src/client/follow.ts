@@ -95,5 +95,5 @@ function look(sent: TryResponse): Seen {
 function snapshotOf(monitor: string | URL, init: Parameters<Follow>[1]): RequestSnapshot {
   const template = new Request(monitor, init);
   const key = new URL(template.url).searchParams.get("key") ?? "";
-  return { template, body: null, key, signal: template.signal };
+  return { template, body: null, key, signal: template.signal, sources: [template] };
 }

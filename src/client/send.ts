@@ -14,6 +14,8 @@ export interface RequestSnapshot {
   readonly key: string;
   /** The caller's signal. */
   readonly signal: AbortSignal;
+  /** The Requests that it comes from. In Node, the signal of a Request aborts only as long as somebody holds the Request. */
+  readonly sources: readonly unknown[];
 }
 
 export type TryResponse =
@@ -42,7 +44,7 @@ export async function snapshotRequest(...[input, init]: Parameters<typeof fetch>
   template.headers.set(KEY_HEADER, key);
   // Without a body of its own, the second try would take the template's, which the first has used up; it may be empty.
   const body = HAS_NO_BODY.has(template.method) ? null : bytes;
-  return { template, body, key, signal: request.signal };
+  return { template, body, key, signal: request.signal, sources: [input, request] };
 }
 
 /** RFC 9562, section 5.4. Browsers have `crypto.randomUUID` only in pages with TLS. */
@@ -78,7 +80,8 @@ export async function sendOnce(
   try {
     const { method, headers } = template;
     const both = AbortSignal.any([signal, limit.signal]);
-    response = await settings.fetch(new Request(template, { method, headers, body, signal: both }));
+    // The signal is given to `fetch` as well, because nobody holds this Request while the call waits (see `sources`).
+    response = await settings.fetch(new Request(template, { method, headers, body, signal: both }), { signal: both });
     let problem: ProblemDetails | null = null;
     if (isProblem(response)) {
       const bytes = await readAtMost(response.clone(), MAX_PROBLEM_BYTES);

@@ -34,7 +34,8 @@ function scene(steps: readonly Step[], options: ClientOptions = {}) {
       const key = request.headers.get("Idempotency-Key");
       sent.push({ key, type: request.headers.get("Content-Type"), body: await request.text() });
       const step = steps[Math.min(sent.length, steps.length) - 1] ?? CREATED;
-      return answer(step, key ?? "", request.signal);
+      // Not the Request's, which does not abort once the Request is collected as garbage.
+      return answer(step, key ?? "", init?.signal ?? request.signal);
     },
   });
   return {
