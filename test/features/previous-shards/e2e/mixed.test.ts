@@ -20,7 +20,7 @@ it("forgets no key while layouts follow each other, are closed and rolled back",
   });
   if (violations.length > 0) console.error(summary);
   expect(violations).toEqual([]);
-  for (const point of POINTS) expect(killed[point]).toBeGreaterThan(0);
+  expect(POINTS.filter((point) => killed[point] === 0)).toEqual([]);
   expect(closed).toBeGreaterThan(0);
 });
 

@@ -7,7 +7,7 @@ import { ADMIN_TOKEN } from "../../../chaos/operators.ts";
 import type { Random } from "../../../chaos/random.ts";
 
 /** Closing makes every object of the layout that does not exist yet, so it is not done all the time. */
-const PAUSE_MS = [100, 1_500] as const;
+const PAUSE_MS = [50, 400] as const;
 /** A gateway that is killed ends the call at once, so this is only for one that hangs. */
 const PATIENCE_MS = 30_000;
 

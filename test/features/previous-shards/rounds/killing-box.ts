@@ -12,9 +12,9 @@ const OUTPUT_CHARACTERS = 4_000;
 
 /** After how many passes a point may stop the process: some are passed at every request, others once for each object. */
 const PASSES: Readonly<Record<Point, number>> = {
-  "close-arrived": 40,
+  "close-arrived": 20,
   "close-written": 20,
-  "close-durable": 40,
+  "close-durable": 20,
   "claim-written": 40,
   "claim-durable": 40,
   "origin-answered": 40,

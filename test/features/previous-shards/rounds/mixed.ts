@@ -23,7 +23,7 @@ import { runPlainClient } from "./plain-clients.ts";
 import { closeLayouts } from "./closers.ts";
 import { type Deployment, type Service, withLayout } from "./deployments.ts";
 import { startKillingBox } from "./killing-box.ts";
-import type { Point } from "./points.ts";
+import { type Point, POINTS } from "./points.ts";
 
 const NAMES = ["32", "64", "96", "128"] as const;
 type Name = (typeof NAMES)[number];
@@ -67,6 +67,9 @@ const PHASES: readonly { readonly from: number; readonly names: readonly Name[] 
 ];
 
 const OPERATORS = 2;
+
+/** How many times its requests a round sends at most until each point has stopped it. */
+const MOST_TIMES = 5;
 
 export interface RoundOptions {
   readonly seed: string;
@@ -127,7 +130,10 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const stopPulse = await watchPulse(workers[0]?.port ?? 0, stateDir, report);
   const progress = new Progress("requests", requests);
   try {
-    const isOver = (): boolean => sent >= requests;
+    // How often a point is reached in so many requests depends on the machine: a round goes on until each was reached, within reason.
+    const isStruck = (): boolean =>
+      POINTS.every((point) => options.kills[point] === 0 || box.killed()[point] > 0) || sent >= MOST_TIMES * requests;
+    const isOver = (): boolean => sent >= requests && isStruck();
     const pick = async (chance: Random): Promise<PlannedWorker> => {
       await box.up();
       return pickWorker(workers, sent / requests, chance);
