@@ -57,8 +57,9 @@ beforeAll(async () => {
       { path: "/p/*", methods: PROTECTED_METHODS },
       // An API may use the same paths as the gateway's internal calls.
       { path: "/do/*", methods: PROTECTED_METHODS },
-      { path: "/model/retry", unknown: "retry" },
-      { path: "/model/hold", unknown: "hold" },
+      // The model knows no call that takes too long: a busy machine may stand still for seconds.
+      { path: "/model/retry", unknown: "retry", timeout: "30s" },
+      { path: "/model/hold", unknown: "hold", timeout: "30s" },
       { path: "/model/short", unknown: "retry", timeout: "2s", lock: `${MODEL_LOCK_MS.short}ms` },
     ],
   };
