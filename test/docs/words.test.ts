@@ -10,6 +10,8 @@ const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 interface Replaced {
   readonly pattern: RegExp;
   readonly write: string;
+  /** Where it is one of ours; everywhere, if it does not say. */
+  readonly within?: RegExp;
   /** Files that may have it, and why. */
   readonly but?: Readonly<Record<string, string>>;
 }
@@ -17,6 +19,7 @@ interface Replaced {
 const ON_THE_WIRE = "the name that clients, consumers and dashboards read";
 
 const REPLACED: readonly Replaced[] = [
+  { pattern: /\btold\b/, write: "alert", within: /^src\/features\/outbox\/|\/record\/alerts\.ts$/ },
   { pattern: /\b[dD]riv(?:e|es|en|ing)\b|Driven|DRIVEN/, write: "accepted, and its schedule" },
   { pattern: /\bPRINT(?:_DIGITS)?\b|[,{] print[,: }]|\b(?:asked|event)\.print\b/, write: "fingerprintPrefix" },
   {
@@ -76,9 +79,9 @@ const FILES = ["src", "docs", "template"]
 
 const TEXTS = new Map(FILES.map((file) => [file, readFileSync(PROJECT + file, "utf8")]));
 
-it.each(REPLACED)("$pattern is not written any more: $write", ({ pattern, but = {} }) => {
+it.each(REPLACED)("$pattern is not written any more: $write", ({ pattern, within = /^/, but = {} }) => {
   const found = [...TEXTS].flatMap(([file, text]) => {
-    if (Object.keys(but).some((start) => file.startsWith(start))) return [];
+    if (!within.test(file) || Object.keys(but).some((start) => file.startsWith(start))) return [];
     return [file, ...text.split("\n")].flatMap((line, at) =>
       pattern.test(line) ? [at === 0 ? file : `${file}:${at}: ${line.trim()}`] : [],
     );

@@ -1,4 +1,4 @@
-// What operators are told, as CloudEvents (version 1.0, JSON). They go the way of a result's events: stored where they happen, sent
+// Alerts for operators, as CloudEvents (version 1.0, JSON). They go the way of a result's events: stored where they happen, sent
 // until they are taken. They carry no key, no path of a request and no body, so that any chat or pager may show them.
 
 import type { Destination } from "../../kernel/config/resolved.ts";

@@ -1,4 +1,4 @@
-// What operators are told of, and how often. A disturbance that hits one operation often hits thousands, so each object tells of the
+// Of what operators get alerts, and how often. A disturbance that hits one operation often hits thousands, so each object tells of the
 // first one at once, and of the others together at the end of a quarter of an hour. Pure: no clock, no chance, no I/O.
 
 import type { DeadReason } from "./delivery.ts";
@@ -23,10 +23,10 @@ export const WINDOW_MS = durationMs(900_000);
 
 export const STILL_UNKNOWN_MS = durationMs(86_400_000);
 
-/** Outcomes that are still unknown are told again after this time if nobody has decided. */
+/** Outcomes that are still unknown make an alert again after this time if nobody has decided. */
 export const REMIND_MS = durationMs(7 * 86_400_000);
 
-/** Outcomes that have been unknown for a day soon after each other are told together. */
+/** Outcomes that have been unknown for a day soon after each other share an alert. */
 export const LOOK_AGAIN_MS = durationMs(3_600_000);
 
 /** A shard that is asked once and does not answer may have been restarted. */
@@ -35,18 +35,18 @@ export const SILENT_PASSES = 2;
 /** The name under which an object remembers when it looks for outcomes that are still unknown. */
 const STILL_UNKNOWN: Alert = "outcome-still-unknown";
 
-/** What an object remembers of what it has told. */
+/** What an object remembers of its alerts. */
 export interface AlertState {
   readonly name: string;
-  /** When it was told last. */
+  /** When the last one was sent. */
   readonly at: EpochMs;
-  /** What has come since then, and has not been told. */
+  /** What has come since then, and has had no alert. */
   readonly count: number;
   /** When the alarm has to look at it; `null`: not before it happens again. */
   readonly due: EpochMs | null;
 }
 
-/** It has happened, perhaps several times. Told at once, with the number of others that have not been told yet; or `null`: counted, and told later. */
+/** It has happened, perhaps several times. An alert at once, with the number of others that have had none yet; or `null`: counted, for a later one. */
 export function raiseAlert(
   last: AlertState | null,
   name: string,
@@ -58,7 +58,7 @@ export function raiseAlert(
   return { more: null, state: { ...last, count: last.count + times, due: timeAfter(last.at, WINDOW_MS) } };
 }
 
-/** How far away an alarm may be for something that is told. */
+/** How far away an alarm may be for an alert. */
 function longestWait(name: string): DurationMs {
   return name === STILL_UNKNOWN ? REMIND_MS : WINDOW_MS;
 }
@@ -71,7 +71,7 @@ export function alertsBroughtBack(states: readonly AlertState[], now: EpochMs): 
   });
 }
 
-/** After the rest has been told. */
+/** After the rest has had its alert. */
 export function withRestSent({ name }: AlertState, now: EpochMs): AlertState {
   return { name, at: now, count: 0, due: null };
 }
@@ -85,7 +85,7 @@ export interface UnknownOutcomes {
 
 /**
  * An outcome has become unknown: what changes in when the alarm looks for old ones; `null`: nothing, because it looks soon enough. When all others
- * have been told, the next look may be a week away.
+ * have had an alert, the next look may be a week away.
  */
 export function expectStillUnknown(last: AlertState | null, name: string, since: EpochMs): AlertState | null {
   const due = timeAfter(since, STILL_UNKNOWN_MS);
@@ -123,5 +123,5 @@ export interface SilenceReport {
   readonly silent: readonly string[];
 }
 
-/** What a Worker reports to an object that keeps what operators are told: it has no storage of its own. */
+/** What a Worker reports to an object that keeps alerts: it has no storage of its own. */
 export type AlertReport = DeadLetterReport | SilenceReport;

@@ -4,7 +4,6 @@
 
 import type { IdempotencyRecord } from "../record/record.ts";
 import type { BodyNumber, RecordId } from "../record/units.ts";
-import { AddressRows } from "./addresses.ts";
 import { AliasRows } from "../previous-scope/aliases.ts";
 import type { StepParticipation } from "../step-hook.ts";
 import type { RecordAttachments } from "./attachments.ts";
@@ -253,5 +252,25 @@ export class Ledger {
     return readableEntries(
       this.#sql.exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`).toArray(),
     );
+  }
+}
+
+/**
+ * Origin addresses to which a `connect` has succeeded once. Only for these does a failed `connect` mean that the origin is down.
+ * They are stored so that an isolate that starts during an outage knows them too.
+ */
+class AddressRows {
+  readonly #sql: LedgerSql;
+
+  constructor(sql: LedgerSql) {
+    this.#sql = sql;
+  }
+
+  has(address: string): boolean {
+    return this.#sql.exec("SELECT 1 FROM addresses WHERE address = ?", address).toArray().length > 0;
+  }
+
+  add(address: string): void {
+    this.#sql.exec("INSERT OR IGNORE INTO addresses (address) VALUES (?)", address);
   }
 }

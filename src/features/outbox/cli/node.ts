@@ -57,12 +57,12 @@ export function destinationProblems(prefix: string, own: SettingsTable, config: 
     .filter(({ name, alerts }) => alerts.includes("dead-letter") && consumed.has(led.get(name)))
     .map(({ name }) => ({
       path: `${prefix}DESTINATIONS`,
-      message: `"${name}" is told of dead letters in "${String(led.get(name))}", which this gateway consumes, so that each alert could make the next one: write a destination with another queue`,
+      message: `"${name}" gets alerts of dead letters in "${String(led.get(name))}", which this gateway consumes, so that each alert could make the next one: write a destination with another queue`,
     }));
   return [...problems, ...circles, ...config.queues.flatMap((queue) => leadsBack(prefix, queue, led))];
 }
 
-/** A destination that would never be told what it asks for: only a cron trigger looks for silent shards. Environments inherit `triggers`. */
+/** A destination that would never get the alert that it asks for: only a cron trigger looks for silent shards. Environments inherit `triggers`. */
 export function cronWarnings(
   { destinations }: Config,
   own: SettingsTable,
@@ -76,7 +76,7 @@ export function cronWarnings(
     .map(({ name }) => ({
       path: "DESTINATIONS",
       code: "setting-unused" as const,
-      message: `"${name}" is never told of a silent shard, because no cron trigger looks for one: write [triggers] with crons = ["* * * * *"]`,
+      message: `"${name}" never gets an alert of a silent shard, because no cron trigger looks for one: write [triggers] with crons = ["* * * * *"]`,
     }));
 }
 

@@ -1,4 +1,4 @@
-// What an object has told operators, and when. One row for each thing of which it tells; an object that has told nothing has no table.
+// The alerts that an object has sent, and when. One row for each kind and destination; an object that has sent none has no table.
 
 import {
   alertsBroughtBack,
@@ -20,7 +20,7 @@ type Row = Record<"name" | "at" | "count" | "due", SqlStorageValue> & {
   readonly due: number | null;
 };
 
-/** What operators are told, and what the object remembers of it. */
+/** Alerts, and what the object remembers of them. */
 export interface AlertEvents {
   readonly events: readonly NewEvent[];
   readonly states: readonly AlertState[];
@@ -76,13 +76,13 @@ export class AlertRows {
     return states.length;
   }
 
-  /** Stores what operators are told of anything but a step; `subject`: of which record, if any. */
+  /** Stores an alert of anything but a step; `subject`: of which record, if any. */
   tell(subject: RecordId | null, alert: AlertEvents): void {
     this.#tables.transaction(() => this.insert(subject ?? NO_RECORD, alert));
     this.added(alert);
   }
 
-  /** To be called in the transaction that writes what is told; after it, `added`. */
+  /** To be called in the transaction that writes the alert; after it, `added`. */
   insert(subject: RecordId, { events, states, at }: AlertEvents): void {
     this.#outbox.insert(subject, events, at);
     this.#put(states);
@@ -124,7 +124,7 @@ export class AlertRows {
   }
 }
 
-/** `null` if it cannot be read: what it says is told anew, and no step of a record fails for it. */
+/** `null` if it cannot be read: the alert is sent anew, and no step of a record fails for it. */
 function stateOf({ name, at, count, due }: Row): AlertState | null {
   return readOrReport(
     () => ({

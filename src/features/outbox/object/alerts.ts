@@ -1,4 +1,4 @@
-// What operators are told by this object: with the step that leaves an outcome unknown, with the end of an event, by the alarm, and when a
+// The alerts of this object: with the step that leaves an outcome unknown, with the end of an event, by the alarm, and when a
 // Worker reports something. Each is stored as an event of the outbox, in the commit of what it tells. kernel/record/alerts.ts decides how often.
 
 import {
@@ -25,7 +25,7 @@ import type { StoredEvent } from "./rows.ts";
 export interface AlertPorts {
   readonly store: { readonly alerts: AlertRows };
   readonly alarm: Pick<ObjectAlarm, "moveTo">;
-  /** Those that want to be told of it. */
+  /** Those that want the alert. */
   readonly receivers: (alert: Alert) => readonly AlertReceiver[];
   /** These events have been written in this turn. */
   readonly published: (events: readonly NewEvent[], now: EpochMs) => void;
@@ -45,7 +45,7 @@ export class AlertWriter {
     this.#ports = ports;
   }
 
-  /** What is told with a step of a record; `null`: nothing. */
+  /** The alert that a step of a record makes; `null`: none. */
   ofStep(
     id: RecordId,
     before: IdempotencyRecord | null,
@@ -56,7 +56,7 @@ export class AlertWriter {
     if (!becomesUnknown(before, after)) return null;
     const { attempt, expiresAt, verifyAt } = after;
     const old = this.#stillUnknown(attempt.startedAt);
-    // Where the gateway asks the origin itself, only what stays undecided is told.
+    // Where the gateway asks the origin itself, only what stays undecided makes an alert.
     const first = verifyAt === null ? this.#first("outcome-unknown", "outcome-unknown", now) : null;
     if (old.length === 0 && first === null) return null;
     const states = [...old, ...(first === null ? [] : [first.state])];
@@ -114,7 +114,7 @@ export class AlertWriter {
   }
 
   /**
-   * Events have died. The destination that did not take them is not told, and nobody is told of a dead event of this kind: alerts that
+   * Events have died. The destination that did not take them gets no alert, and nobody gets one of a dead event of this kind: alerts that
    * make alerts would never end.
    */
   diedEvents(event: StoredEvent, dead: number, reason: string, now: EpochMs): void {
@@ -150,7 +150,7 @@ export class AlertWriter {
     return this.#events("dead-event", now, facts, destination);
   }
 
-  /** By the alarm: the rest of what was told, and outcomes that are still unknown. */
+  /** By the alarm: the rest of earlier alerts, and outcomes that are still unknown. */
   tellDue(now: EpochMs): void {
     for (const state of this.#ports.store.alerts.due(now)) {
       if (state.name === "outcome-still-unknown") this.#tellStillUnknown(state, now);
@@ -290,5 +290,5 @@ function iso(at: EpochMs): string {
 }
 
 function others(more: number): string {
-  return more === 0 ? "" : ` ${more} more have not been told.`;
+  return more === 0 ? "" : ` ${more} more have had no alert.`;
 }

@@ -11,7 +11,7 @@ import { OutboxStore } from "./outbox-store.ts";
 import { OutboxRelay, type OutboxPorts } from "./relay.ts";
 import { alertReceivers, eventTarget } from "./target.ts";
 
-/** Where events go, and which destinations want to be told of something. */
+/** Where events go, and which destinations want alerts. */
 export type OutboxTargets = Pick<OutboxPorts, "destination"> & Pick<AlertPorts, "receivers">;
 
 export function outboxObject(

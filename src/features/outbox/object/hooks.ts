@@ -1,4 +1,4 @@
-// The outbox's part in steps of records: the events of a result, the dead letter of a parked message, and what operators are told. Each is
+// The outbox's part in steps of records: the events of a result, the dead letter of a parked message, and alerts. Each is
 // written in the commit of what it tells.
 
 import { deadParkedMessage } from "../../../kernel/record/parked-message.ts";

@@ -38,7 +38,7 @@ export const OUTBOX_CALLS = {
   change: jsonCall<EventChange, EventsChanged>("change-events"),
 };
 
-/** A Worker reports what operators are to be told. */
+/** A Worker reports an alert. */
 export const ALERTS_CALL = jsonCall<AlertReport, void>("alerts");
 
 export class OutboxCalls {

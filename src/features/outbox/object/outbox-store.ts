@@ -1,4 +1,4 @@
-// What an object keeps for the outbox: the events that are still to be relayed, and what has been told of. Each has its own tables, made with
+// What an object keeps for the outbox: the events that are still to be relayed, and the alerts that were sent. Each has its own tables, made with
 // their first row.
 
 import type { LaterTables } from "../../../kernel/store/schema.ts";

@@ -40,6 +40,6 @@ export const OUTBOX_TABLES: readonly string[] = [
   ) STRICT, WITHOUT ROWID`,
 ];
 
-/** What operators have been told. */
+/** The alerts that were sent. */
 export const ALERTS_TABLE =
   "CREATE TABLE IF NOT EXISTS alerts (name TEXT PRIMARY KEY, at INTEGER NOT NULL, count INTEGER NOT NULL, due INTEGER) WITHOUT ROWID";

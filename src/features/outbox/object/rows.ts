@@ -40,7 +40,7 @@ export interface LaneEvents {
   readonly death: number | null;
 }
 
-/** For events that operators are told: they name records by their ids. */
+/** For alerts: they name records by their ids. */
 const NO_KEY = "";
 
 /** What a move changes of an event; the rest stays. */

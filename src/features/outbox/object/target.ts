@@ -43,7 +43,7 @@ export function eventTarget(name: string, env: Env): RelayTarget {
   };
 }
 
-/** The destinations that want to be told of it. */
+/** The destinations that want the alert. */
 export function alertReceivers(alert: Alert, env: Env): readonly AlertReceiver[] {
   return [...destinationsIn(env).values()].filter(({ alerts }) => alerts.includes(alert));
 }

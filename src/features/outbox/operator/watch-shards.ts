@@ -1,5 +1,5 @@
 // Notices objects that do not answer, from outside: each pass asks all that can be enumerated, and reports to an object that keeps what
-// operators have been told. The first object hears of all others, and the second one of the first.
+// operators had an alert. The first object hears of all others, and the second one of the first.
 
 import type { AlertReport } from "../../../kernel/record/alerts.ts";
 import { ALERTS_CALL } from "../object/outbox-calls.ts";
@@ -38,5 +38,5 @@ export async function reportAlert(
 ): Promise<void> {
   const call = askObject(shardStub(namespace, keeper), ALERTS_CALL, report).then(() => true);
   if ((await unlessSilent(keeper, call)) === true) return;
-  console.error({ message: "operators could not be told", alert: report.alert, keeper: shardTitle(keeper) });
+  console.error({ message: "an alert could not be stored", alert: report.alert, keeper: shardTitle(keeper) });
 }

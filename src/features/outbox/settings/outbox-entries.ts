@@ -38,7 +38,7 @@ export const destinationGiveUpEntries = {
   }),
 };
 
-/** What operators are told. */
+/** Alerts for operators. */
 const alertEntries = {
   alerts: settingOf(
     v.pipe(
@@ -47,7 +47,7 @@ const alertEntries = {
     ),
     {
       description:
-        'What the destination is told about the gateway itself, as events. `"outcome-unknown"`: an operation may or may not have taken effect; ' +
+        'The alerts about the gateway itself that the destination gets, as events. `"outcome-unknown"`: an operation may or may not have taken effect; ' +
         '`"outcome-still-unknown"`: one has been undecided for a day; `"dead-letter"`: a message of a queue is given up; `"dead-event"`: an event for ' +
         'another destination is given up; `"silent-shard"`: an object does not answer (with a cron trigger only).',
       takes: "a list of these words",

@@ -57,7 +57,7 @@ describe("a file with destinations", () => {
     const [checked] = checkWranglerConfig(parse(file));
     const reported = checked?.warnings.filter(({ path }) => path === "DESTINATIONS").map(({ message }) => message);
     const warning =
-      '"hook" is never told of a silent shard, because no cron trigger looks for one: write [triggers] with crons = ["* * * * *"]';
+      '"hook" never gets an alert of a silent shard, because no cron trigger looks for one: write [triggers] with crons = ["* * * * *"]';
     expect([checked?.problems, reported]).toEqual([[], isWarned ? [warning] : []]);
   });
 
@@ -76,7 +76,7 @@ describe("a file with destinations", () => {
     [
       "alerts of dead letters in a queue that it consumes",
       `${QUEUE.replace('queue = "NEXT" }', 'queue = "NEXT", alerts = ["dead-letter"] }').replace('{ to = "next", type = "a" }, ', "")}${CONSUMED.replace("payments", "orders")}`,
-      'DESTINATIONS "next" is told of dead letters in "orders"',
+      'DESTINATIONS "next" gets alerts of dead letters in "orders"',
     ],
     // feature: queues ends
     [
