@@ -46,9 +46,11 @@ const OBJECT_LIST = "features/object.ts";
 
 /**
  * Which features need another, and which of its files they import: its public ones. Queues send dead letters and their alerts through the outbox,
- * and a parked message that is released is tried as an accepted request is, by the work at the alarm of that feature.
+ * and a parked message that is released is tried as an accepted request is, by the work at the alarm of that feature. The key of a GraphQL
+ * request is found in its body by the feature that searches bodies.
  */
 export const NEEDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  graphql: { "key-sources": [] },
   queues: { outbox: ["dead-letter.ts", "operator/watch-shards.ts"], accepted: [] },
 };
 

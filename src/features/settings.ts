@@ -6,7 +6,9 @@ import { declareSettings } from "../kernel/config/settings.ts";
 import type { FeatureSettings } from "../kernel/feature-settings.ts";
 import { acceptedSettings } from "./accepted/settings/feature.ts"; // feature: accepted
 import { claimsSettings } from "./claims/settings/feature.ts"; // feature: claims
+import { graphqlSettings } from "./graphql/settings/feature.ts"; // feature: graphql
 import { identitiesSettings } from "./identities/settings/feature.ts"; // feature: identities
+import { keySourcesSettings } from "./key-sources/settings/feature.ts"; // feature: key-sources
 import { outboxSettings } from "./outbox/settings/feature.ts"; // feature: outbox
 import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
 import { previousShardsSettings } from "./previous-shards/settings/feature.ts"; // feature: previous-shards
@@ -14,6 +16,8 @@ import { queuesSettings } from "./queues/settings/feature.ts"; // feature: queue
 
 export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   previousShardsSettings, // feature: previous-shards
+  keySourcesSettings, // feature: key-sources
+  graphqlSettings, // feature: graphql
   identitiesSettings, // feature: identities
   acceptedSettings, // feature: accepted
   queuesSettings, // feature: queues

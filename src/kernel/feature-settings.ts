@@ -8,7 +8,7 @@ import type { ConfigProblem } from "./config/config-problem.ts";
 import type { Config, Route } from "./config/resolved.ts";
 import type { SettingEntries } from "./config/setting-kinds.ts";
 import type { GATEWAY_DEFAULTS, GatewaySettings } from "./config/settings-gateway.ts";
-import type { FullSettings } from "./config/settings.ts";
+import type { FullSettings, WrittenSettings } from "./config/settings.ts";
 
 /** `Own`: its settings of routes, parsed. */
 export interface FeatureSettings<Own = unknown> {
@@ -25,8 +25,8 @@ type Env = Readonly<Record<string, unknown>>;
 
 /** Settings of routes, and of `[vars.IDEMPOTENCY]` for all routes. Each has a default. */
 export interface RouteSettings<Own = unknown> {
-  /** Which settings of the kernel they follow where all are listed. */
-  readonly after: "origin" | "answers" | "notes";
+  /** Which setting of the kernel they follow where all are listed. */
+  readonly after: keyof WrittenSettings;
   readonly entries: SettingEntries;
   /** The members of those that are tables. */
   readonly tables: Readonly<Record<string, SettingEntries>>;

@@ -110,7 +110,7 @@ export type CanonicalMultipart = (body: Uint8Array, boundary: string) => Generat
 export interface ReadingFunctions {
   /** Proves who callers are. Without it nobody is proved, and a route whose scope has an identity refuses everybody. */
   readonly callerProver?: (ports: ProverPorts) => ProveCaller;
-  /** Without it no route's keys are elsewhere than in headers. */
+  /** Without it all keys are in `Idempotency-Key`. */
   readonly keySearch?: (graphql: GraphqlReader | null) => SearchKey;
   readonly graphqlReader?: GraphqlReader;
   /** Without it multipart bodies are compared byte by byte. */

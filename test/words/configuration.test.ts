@@ -79,7 +79,6 @@ const ROUTE: readonly Settings[] = [
   { origin: { binding: "API", more: 1 } },
   { origin: { binding: "my-api" } },
   { origin: { binding: "__proto__" } },
-  { headers: ["X-Key", "Idempotency-Key"] },
   { key_from: [] },
   { key_from: "json:/id" },
   { key_from: Array.from({ length: 9 }, (_, at) => `json:/${at}`) },

@@ -15,6 +15,9 @@ export type KeyPart =
 
 export const DIRECTIVE: KeyPart = { kind: "graphql", name: "@idempotent" };
 
+/** Where keys are unless a route says otherwise. */
+export const IDEMPOTENCY_KEY: KeyPart = { kind: "header", name: "Idempotency-Key" };
+
 /**
  * One way to find a key: a value, the source and id of a CloudEvent, several values together, or a text with values in it. What is text
  * alone (the beginning, and texts among the pieces) keeps the keys of one sender apart from another's.

@@ -7,7 +7,7 @@ import { durationMs } from "../record/units.ts";
 import type { Config, FingerprintRule, Origin, Route, RouteRules, BodySelection } from "./resolved.ts";
 import type { FeatureDraft, ResolveRules } from "../feature-settings.ts";
 import { inheritedLayer } from "./in-force.ts";
-import { DIRECTIVE } from "./key-source.ts";
+import { IDEMPOTENCY_KEY } from "./key-source.ts";
 import type { NamedOperator } from "./operators.ts";
 import type { DeclaredSettings, FullSettings, WrittenSettings } from "./settings.ts";
 import { layoutOf, originOrZone } from "./settings-origin.ts";
@@ -104,8 +104,8 @@ function resolveRoute(
     previousScopes: settings.previous_scope.map((scope) => earlierScope(scope, origin, trustForwarded)),
     identities: [],
     key: settings.key,
-    keyFrom: settings.graphql ? [...settings.key_from, DIRECTIVE] : settings.key_from,
-    graphql: settings.graphql,
+    keyFrom: [IDEMPOTENCY_KEY],
+    graphql: false,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,

@@ -4,16 +4,7 @@
 import * as v from "valibot";
 
 import { MAX_KEY_LENGTH } from "../record/units.ts";
-import {
-  KEY_MEMBER_PATTERN,
-  KEY_SOURCE_FORMS,
-  KEY_SOURCE_PATTERN,
-  type KeySource,
-  MAX_SOURCES,
-  parseKeySource,
-  parseKeySources,
-} from "./key-source.ts";
-import { choiceSetting, defaultsOf, parsedSetting, settingOf, wholeSetting, yesOrNo } from "./setting-kinds.ts";
+import { choiceSetting, defaultsOf, parsedSetting, settingOf, wholeSetting } from "./setting-kinds.ts";
 import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
 import { type ParsedSetting } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
@@ -98,48 +89,6 @@ export const keySettings = {
   key: settingOf(choiceSetting(KEY_RULES), {
     description: 'Whether a request needs a key. With `"optional"`, a request without one passes unprotected.',
     default: "required",
-    onChange: "applies at once",
-  }),
-  key_from: settingOf(
-    v.pipe(
-      v.array(
-        v.pipe(
-          v.union(
-            [
-              v.pipe(v.string(), v.metadata({ pattern: KEY_SOURCE_PATTERN })),
-              v.pipe(
-                v.array(v.pipe(v.string(), v.metadata({ pattern: KEY_MEMBER_PATTERN }))),
-                v.metadata({ minItems: 2, maxItems: MAX_SOURCES }),
-                v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} members: leave some out`),
-              ),
-              v.strictObject({ template: v.string() }),
-            ],
-            'must be text, a list of texts or a template: write "header:Idempotency-Key", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',
-          ),
-          parsedSetting<string | string[] | { template: string }, KeySource>(parseKeySource),
-        ),
-        'must be a list: write ["header:Idempotency-Key"]',
-      ),
-      v.metadata({ minItems: 1, maxItems: MAX_SOURCES }),
-      v.minLength(1, 'must name at least one place: write ["header:Idempotency-Key"], or leave it out'),
-      v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
-      parsedSetting<KeySource[], readonly KeySource[]>(parseKeySources),
-    ),
-    {
-      description:
-        "Where the key may be, in the order in which it is looked for. A list in the list takes several values together, all " +
-        'of which must be there; `"text:WORD"` in it is a word of your own, which keeps its keys apart from others.',
-      takes: KEY_SOURCE_FORMS,
-      default: ["header:Idempotency-Key"],
-      onChange:
-        "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
-    },
-  ),
-  graphql: settingOf(yesOrNo(), {
-    description:
-      "Whether the route is a GraphQL endpoint: only mutations are protected, queries and subscriptions pass. The key of a mutation " +
-      "may also be in its directive `@idempotent(key: …)`.",
-    default: false,
     onChange: "applies at once",
   }),
   key_format: settingOf(keyFormatSchema, {

@@ -18,8 +18,9 @@ import type { UnknownRule } from "../record/record.ts";
 import { isTable } from "./table.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
 
-/** The kernel's own, between those of the origin and those of notes. */
-const requestEntries = {
+/** The kernel's own. */
+const ownEntries = {
+  ...originSettings,
   methods: settingOf(
     v.pipe(
       v.array(
@@ -43,9 +44,8 @@ const requestEntries = {
   ...keySettings,
   ...attemptSettings,
   ...answerSettings,
+  ...noteSettings,
 };
-
-const ownEntries = { ...originSettings, ...requestEntries, ...noteSettings };
 
 const ownSchema = v.strictObject(ownEntries);
 
@@ -82,16 +82,11 @@ export interface DeclaredSettings {
 
 /** `added`: by features, in their order. */
 export function declareSettings(added: readonly RouteSettings[]): DeclaredSettings {
-  const addedAfter = (group: RouteSettings["after"]): SettingEntries =>
-    Object.fromEntries(added.filter(({ after }) => after === group).flatMap(({ entries: own }) => Object.entries(own)));
-  const entries = {
-    ...originSettings,
-    ...addedAfter("origin"),
-    ...requestEntries,
-    ...addedAfter("answers"),
-    ...noteSettings,
-    ...addedAfter("notes"),
-  };
+  const entries: SettingEntries = Object.fromEntries(
+    Object.entries<SettingEntries[string]>(ownEntries).flatMap((own) =>
+      [own].concat(added.filter(({ after }) => after === own[0]).flatMap((one) => Object.entries(one.entries))),
+    ),
+  );
   const schema: v.GenericSchema<unknown, WrittenSettings> = v.strictObject(entries);
   const defaults = { ...v.parse(schema, defaultsOf(entries)), ...BUILT_IN };
   return {

@@ -41,20 +41,16 @@ export function readJsonVariable(variable: unknown): ParsedSetting<unknown> {
 export function unknownMembers(table: SettingsTable, path: string, known: readonly string[]): readonly ConfigProblem[] {
   return Object.keys(table)
     .filter((name) => !known.includes(name))
-    .map((name) => unknownMember(path + dottedPath([name]), name, table[name], known));
+    .map((name) => unknownMember(path + dottedPath([name]), name, known));
 }
 
-function unknownMember(path: string, name: string, value: unknown, known: readonly string[]): ConfigProblem {
-  const where = placeOf(name, value);
+function unknownMember(path: string, name: string, known: readonly string[]): ConfigProblem {
+  const where = placeOf(name);
   return where === null ? unknownName(path, name, known) : { path, code: "setting-misplaced", message: where };
 }
 
 /** Where a setting belongs that other tables have; null if there is none of that name. */
-function placeOf(name: string, value: unknown): string | null {
-  if (name === "headers") {
-    const headers = Array.isArray(value) ? value.filter((one) => typeof one === "string") : ["Idempotency-Key"];
-    return `is a part of key_from: write key_from = [${headers.map((header) => `"header:${header}"`).join(", ")}]`;
-  }
+function placeOf(name: string): string | null {
   if (name === "path") return "is a setting of routes only: write it in [[vars.ROUTES]]";
   return Object.hasOwn(gatewayEntries, name)
     ? "is a setting of the whole gateway: write it in [vars.IDEMPOTENCY]"

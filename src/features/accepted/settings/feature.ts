@@ -11,7 +11,7 @@ import { type AsyncSettings, asyncSettings, scheduleEntries, scheduleOf } from "
 
 export const acceptedSettings: FeatureSettings<AsyncSettings> = {
   name: "accepted",
-  routes: { after: "answers", entries: asyncSettings, tables: { give_up: scheduleEntries } },
+  routes: { after: "server_timing", entries: asyncSettings, tables: { give_up: scheduleEntries } },
   read: () => ({ check: (rules) => rules.flatMap(({ inForce }) => asyncProblems(inForce)), resolveRoute }),
 };
 

@@ -10,7 +10,7 @@ import { readDestinations } from "./read-destinations.ts";
 export const outboxSettings: FeatureSettings<PublishSettings> = {
   name: "outbox",
   routes: {
-    after: "answers",
+    after: "server_timing",
     entries: publishSettings,
     tables: { publish: publicationEntries },
     steps: ({ publish }) => publish.flatMap(({ step }) => step ?? []),

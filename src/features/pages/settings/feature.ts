@@ -12,7 +12,7 @@ import { CORS_DEFAULTS, corsEntries, type CorsSettings, corsSettings } from "./c
 
 export const pagesSettings: FeatureSettings<CorsSettings> = {
   name: "pages",
-  routes: { after: "notes", entries: corsSettings, tables: { cors: corsEntries } },
+  routes: { after: "note", entries: corsSettings, tables: { cors: corsEntries } },
   read: () => ({ check: (rules) => rules.flatMap(({ inForce }) => corsProblems(inForce)), resolveRoute }),
 };
 
@@ -28,7 +28,7 @@ function resolveRoute(route: Route, settings: FullSettings & CorsSettings): Rout
   const callers = [...settings.scope, ...route.identities.flatMap(({ credential }) => credential)];
   const scope = callers.flatMap((part) => (part.kind === "header" ? [part.name] : []));
   const read = [
-    ...keyHeaders(settings.key_from),
+    ...keyHeaders(route.keyFrom),
     ...scope,
     ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
   ];

@@ -6,7 +6,7 @@ import { layoutsOf, previousShardsEntries, type PreviousShardsSettings } from ".
 
 export const previousShardsSettings: FeatureSettings<PreviousShardsSettings> = {
   name: "previous-shards",
-  routes: { after: "origin", entries: previousShardsEntries, tables: {} },
+  routes: { after: "jurisdiction", entries: previousShardsEntries, tables: {} },
   read: () => ({
     check: layoutProblems,
     resolveRoute: (route, settings) => ({ ...route, layouts: layoutsOf(settings) }),

@@ -57,12 +57,11 @@ describe("cors.origins", () => {
 describe("cors", () => {
   it("allows the headers that the route reads, each once", () => {
     const route = routeOf({
-      key_from: ["header:X-Request-Key", "header:Idempotency-Key"],
       scope: ["header:X-Api-Key", "header:authorization", "cookie:session"],
       fingerprint: { headers: ["X-Api-Version"] },
       cors: {
         origins: [SHOP],
-        allow_headers: ["X-Request-Key", "X-Trace"],
+        allow_headers: ["X-Api-Key", "X-Trace"],
         expose_headers: ["Location"],
         max_age: "1h",
       },
@@ -75,7 +74,6 @@ describe("cors", () => {
         "Content-Type",
         "Idempotency-Key",
         "Last-Event-ID",
-        "x-request-key",
         "x-api-key",
         "x-api-version",
         "X-Trace",
@@ -85,6 +83,16 @@ describe("cors", () => {
       maxAgeMs: 3_600_000,
     });
   });
+
+  // feature: key-sources begins
+  it("allows the headers of keys", () => {
+    const { cors } = routeOf({
+      key_from: ["header:X-Request-Key", ["json:/a", "header:X-Try"]],
+      cors: { origins: [SHOP] },
+    });
+    expect(cors?.allowHeaders).toEqual(expect.arrayContaining(["x-request-key", "x-try"]));
+  });
+  // feature: key-sources ends
 
   it("of a route replaces that of all routes, also by none", () => {
     const [all, own, none] = configOf({

@@ -307,12 +307,14 @@ const ROUTES: Cases = {
     [["POST"], ["POST", "PUT"]],
   ],
   key: [["required", "optional"]],
+  // feature: key-sources begins
   key_from: [
     [["header:Idempotency-Key"], ["header:X-Key"]],
-    [["header:Idempotency-Key"], ["json:/id"]], // feature: key-sources
-    [["header:Idempotency-Key"], [["text:a", "json:/id"]]], // feature: key-sources
+    [["header:Idempotency-Key"], ["json:/id"]],
+    [["header:Idempotency-Key"], [["text:a", "json:/id"]]],
   ],
-  graphql: [[false, true]], // feature: graphql, key-sources
+  // feature: key-sources ends
+  graphql: [[false, true]], // feature: graphql
   key_format: [[null, { max: 100 }]],
   "key_format.pattern": [["^key", "^other"]],
   "key_format.min": [[1, 16]],
@@ -461,14 +463,10 @@ function settingsWith(name: string, value: unknown, and: Table = {}): Table {
   return { ...and, [table]: merged };
 }
 
-/** The setting that the kernel knows and a feature alone reads. */
-const unread = new Set(["graphql"]);
-unread.delete("graphql"); // feature: graphql, key-sources
-
 const KINDS: readonly (readonly [string, readonly SettingText[], Cases, (settings: Table) => Promise<Seen>])[] = [
   [
     "a route",
-    settingTexts().filter(({ place, name }) => place !== "not in routes" && !unread.has(name)),
+    settingTexts().filter(({ place }) => place !== "not in routes"),
     ROUTES,
     (settings) => tryRequest(settings, {}),
   ],

@@ -97,29 +97,6 @@ describe("what a setting means", () => {
       { duplicate: "wait", waitMs: 39_000 },
     ],
     [{ key: "optional" }, { key: "optional" }],
-    [
-      { key_from: ["header:X-Key", "query:k", "form:k", "json:/a~1b/0", "cloudevent"] },
-      { keyFrom: ["header:X-Key", "query:k", "form:k", "json:/a~1b/0", "cloudevent"] },
-    ],
-    [
-      { key_from: [["json:/a", "header:B"], { template: "order-{json:/id}:{header:X-Try}" }] },
-      { keyFrom: [["json:/a", "header:B"], { template: "order-{json:/id}:{header:X-Try}" }] },
-    ],
-    [
-      {
-        key_from: [
-          ["text:stripe", "json:/id"],
-          ["text:events", "cloudevent"],
-        ],
-      },
-      {
-        keyFrom: [
-          ["text:stripe", "json:/id"],
-          ["text:events", "cloudevent"],
-        ],
-      },
-    ],
-    [{ graphql: true }, { graphql: true, keyFrom: ["header:Idempotency-Key", "graphql:@idempotent"] }],
     [{ key_format: { pattern: "^\\p{L}+$", max: 8 } }, { keyFormat: { pattern: "^\\p{L}+$", min: 1, max: 8 } }],
     [{ fingerprint: { headers: ["X-Api-Version"] } }, { fingerprint: { ...FINGERPRINT, headers: ["x-api-version"] } }],
     [{ fingerprint: { body: "json" } }, { fingerprint: { ...FINGERPRINT, body: "json" } }],

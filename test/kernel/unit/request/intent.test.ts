@@ -8,7 +8,7 @@ const config = configOf({
   ROUTES: [
     { path: "/required", key: "required" },
     { path: "/optional", key: "optional" },
-    { path: "/elsewhere", key_from: ["header:Idempotency-Key", "json:/id"] },
+    { path: "/elsewhere", key_from: ["header:Idempotency-Key", "json:/id"] }, // feature: key-sources
   ],
 });
 const readIntent = intentReader(config, (headers) => headers.get("authorization") === "Bearer operator");
@@ -48,7 +48,7 @@ describe("a request's intent", () => {
     ["POST /required", { "Idempotency-Key": '"k1"' }, "exchange /required k1"],
     ["POST /required", {}, "refuse-exchange key-missing"],
     ["POST /required", { "Idempotency-Key": "two words" }, "refuse-exchange key-invalid"],
-    ["POST /elsewhere", { "Idempotency-Key": "k1" }, "search /elsewhere"],
+    ["POST /elsewhere", { "Idempotency-Key": "k1" }, "search /elsewhere"], // feature: key-sources
     ["GET /elsewhere", {}, "pass null"],
     ["GET /.well-known/idempotency", {}, "policy"],
     ["POST /.well-known/idempotency", {}, "pass null"],
