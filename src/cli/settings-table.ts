@@ -1,26 +1,55 @@
-// The documentation of the settings, generated from their declarations in `src/config/settings*.ts`: the descriptions that
-// editors show, and the table of `src/kernel/config/README.md`. Decides on form only; must never add a fact.
+// The documentation of the settings, generated from their declarations in `src/kernel/config/settings*.ts` and the texts below them: the
+// descriptions that editors show, and the table of `src/kernel/config/README.md`. Decides on form only; must never add a fact.
 
 import * as v from "valibot";
 
-import { pathSchema } from "../kernel/config/settings.ts";
 import { FEATURE_SETTINGS, SETTINGS } from "../features/settings.ts";
 import { inheritedEntries } from "../kernel/config/read-tables.ts";
-import type { SettingEntries } from "../kernel/config/setting-kinds.ts";
-import { gatewayEntries } from "../kernel/config/settings-gateway.ts";
-import { fingerprintEntries } from "../kernel/config/settings-fingerprint.ts";
-import { keyFormatEntries } from "../kernel/config/settings-key.ts";
-import type { NodeVariable } from "../kernel/node-feature.ts";
-import { noteEntries } from "../kernel/notes/settings-note.ts";
+import type { SettingEntries, DeclaredText } from "../kernel/config/setting-kinds.ts";
+import { answerSettings, answerTexts } from "../kernel/config/settings-answer.ts";
+import { attemptSettings, attemptTexts } from "../kernel/config/settings-attempt.ts";
+import { fingerprintEntries, fingerprintTexts } from "../kernel/config/settings-fingerprint.ts";
+import { gatewayEntries, gatewayTexts } from "../kernel/config/settings-gateway.ts";
+import { keyFormatEntries, keyFormatTexts, keySettings, keyTexts } from "../kernel/config/settings-key.ts";
+import {
+  accessEntries,
+  accessTexts,
+  operatorApiEntries,
+  operatorApiTexts,
+  operatorSchema,
+  operatorTexts,
+} from "../kernel/config/settings-operator.ts";
+import { originSettings, originTexts } from "../kernel/config/settings-origin.ts";
+import { methodSettings, methodTexts, pathSchema, pathText } from "../kernel/config/settings.ts";
+import type { NodeVariable, TextedSettings } from "../kernel/node-feature.ts";
+import { noteEntries, noteMemberTexts, noteSettings, noteTexts } from "../kernel/notes/settings-note.ts";
+import { FEATURE_TEXTS } from "./variables.ts";
 
-/** What a declaration says, in its metadata (setting-kinds.ts). */
-const aboutSchema = v.object({
-  description: v.string(),
-  takes: v.string(),
-  onChange: v.string(),
-  default: v.optional(v.unknown()),
-  otherwise: v.optional(v.string()),
-});
+const TEXTED: readonly TextedSettings[] = [
+  [{ path: pathSchema }, { path: pathText }],
+  [originSettings, originTexts],
+  [methodSettings, methodTexts],
+  [keySettings, keyTexts],
+  [keyFormatEntries, keyFormatTexts],
+  [fingerprintEntries, fingerprintTexts],
+  [attemptSettings, attemptTexts],
+  [answerSettings, answerTexts],
+  [noteSettings, noteTexts],
+  [noteEntries, noteMemberTexts],
+  [gatewayEntries, gatewayTexts],
+  [operatorApiEntries, operatorApiTexts],
+  [operatorSchema.entries, operatorTexts],
+  [accessEntries, accessTexts],
+  ...FEATURE_TEXTS,
+];
+
+/** Each setting's text, by its declaration. */
+const TEXTS: ReadonlyMap<unknown, DeclaredText | undefined> = new Map(
+  TEXTED.flatMap(([entries, texts]) => Object.entries(entries).map(([name, entry]) => [entry, texts[name]] as const)),
+);
+
+/** What the kind of value says in its metadata (setting-kinds.ts). */
+const kindSchema = v.object({ takes: v.optional(v.string()), default: v.optional(v.unknown()) });
 
 /** One setting's documentation. */
 export interface SettingText {
@@ -80,16 +109,19 @@ function textsOf(
   place: string | null,
   tables = TABLES,
 ): readonly SettingText[] {
-  return Object.entries(entries).flatMap(([name, { wrapped }]) => {
+  return Object.entries(entries).flatMap(([name, entry]) => {
     const members = textsOf(tables[name] ?? {}, `${name}.`, place);
-    return [textOf(prefix + name, wrapped, place)].concat(members);
+    return [textOf(prefix + name, entry, place)].concat(members);
   });
 }
 
-function textOf(name: string, schema: v.GenericSchema, place: string | null): SettingText {
-  const about = v.parse(aboutSchema, v.getMetadata(schema));
-  const { description, takes, onChange, otherwise } = about;
-  return { name, description, takes, onChange, place, default: otherwise ?? `\`${tomlText(about.default)}\`` };
+function textOf(name: string, entry: v.GenericSchema | SettingEntries[string], place: string | null): SettingText {
+  const declared = TEXTS.get(entry);
+  const kind = v.parse(kindSchema, v.getMetadata("wrapped" in entry ? entry.wrapped : entry));
+  const takes = declared?.takes ?? kind.takes;
+  if (declared === undefined || takes === undefined) throw new Error(`the setting ${name} has no text`);
+  const { description, onChange, otherwise } = declared;
+  return { name, description, takes, onChange, place, default: otherwise ?? `\`${tomlText(kind.default)}\`` };
 }
 
 /** A value as it would be written. */

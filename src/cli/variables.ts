@@ -8,7 +8,7 @@ import {
   operatorApiSchema,
   operatorSchema,
 } from "../kernel/config/settings-operator.ts";
-import type { NodeVariable } from "../kernel/node-feature.ts";
+import type { NodeVariable, TextedSettings } from "../kernel/node-feature.ts";
 
 const README = new URL("../operator/access/README.md", import.meta.url);
 const OPERATOR_README = new URL("../operator/README.md", import.meta.url);
@@ -63,6 +63,9 @@ export const VARIABLES: readonly NodeVariable[] = [
   operatorsVariable,
   accessVariable,
 ];
+
+/** What the settings of the features say of themselves. */
+export const FEATURE_TEXTS: readonly TextedSettings[] = NODE_FEATURES.flatMap(({ texts = [] }) => texts);
 
 /** How the names of the variables begin that are lists, and what is in them. */
 export const LIST_VARIABLES: readonly (readonly [begin: string, entries: string])[] = [

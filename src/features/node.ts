@@ -9,6 +9,7 @@ import { auditNode } from "./audit/cli/audit.ts"; // feature: audit
 import { bulkChanges } from "./bulk/cli/change-all.ts"; // feature: bulk
 import { forgetScope } from "./callers/cli/forget-scope.ts"; // feature: callers
 import { claimsNode } from "./claims/cli/node.ts"; // feature: claims
+import { graphqlNode } from "./graphql/cli/node.ts"; // feature: graphql
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
 import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sources
 import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
@@ -23,6 +24,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   outboxNode, // feature: outbox
   claimsNode, // feature: claims
   keySourcesNode, // feature: key-sources
+  graphqlNode, // feature: graphql
   acceptedNode, // feature: accepted
   pagesNode, // feature: pages
   previousShardsNode, // feature: previous-shards

@@ -6,7 +6,7 @@ import type { GenericSchema, ObjectEntries, StrictObjectSchema } from "valibot";
 
 import type { SettingsTable } from "./config/table.ts";
 import type { Config, ConfigProblem, Route } from "./config/resolved.ts";
-import type { SettingEntries } from "./config/setting-kinds.ts";
+import type { SettingEntries, DeclaredText } from "./config/setting-kinds.ts";
 
 export interface NodeFeature {
   /** That of its folder. */
@@ -15,6 +15,8 @@ export interface NodeFeature {
   readonly commands?: readonly NodeCommand[];
   /** The variable that it reads besides `IDEMPOTENCY` and `ROUTES`. */
   readonly variable?: NodeVariable;
+  /** What its settings say of themselves: those of routes, and those of its variable. */
+  readonly texts?: readonly TextedSettings[];
   readonly check?: FeatureCheck;
   /** Its entries that have records, as `check` shows them. */
   readonly entries?: EntryKind;
@@ -27,6 +29,9 @@ export interface NodeFeature {
     nowMs: number,
   ) => readonly string[];
 }
+
+/** Settings, and their texts by the same names. */
+export type TextedSettings = readonly [entries: ObjectEntries, texts: Readonly<Record<string, DeclaredText>>];
 
 export interface NodeCommand {
   readonly name: string;

@@ -1,6 +1,6 @@
-// How a setting is declared: its schema and, beside it, its documentation. Also the kinds of value that settings have:
-// durations, sizes, whole numbers, choices, lists of headers and statuses. A kind says what it accepts and what to write
-// instead of an invalid value; it does not know which setting uses it.
+// How a setting is declared: its schema with its default and, below it, its text, which the bundle of the Worker leaves out because only
+// src/cli reads it. Also the kinds of value that settings have: durations, sizes, whole numbers, choices, lists of headers and statuses.
+// A kind says what it accepts and what to write instead of an invalid value; it does not know which setting uses it.
 
 import * as v from "valibot";
 
@@ -9,21 +9,23 @@ import { SIZE_PATTERN, type ParsedSetting } from "./units.ts";
 import { BINDING_PATTERN, firstRepeated, parseBindingName, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
 
 /** A setting's documentation, for editors and for the table of README.md. Code is in backquotes. */
-interface About {
+export interface DeclaredText {
   /** What the setting decides, in sentences. */
   readonly description: string;
   /** What a change of the setting does to existing records. Completes the sentence "A change …". */
   readonly onChange: string;
   /** What may be written, where the kind of value does not say it. */
   readonly takes?: string;
+  /** What applies if the setting is left out and has no default. */
+  readonly otherwise?: string;
 }
 
-/** What applies if the setting is left out: a value, as it would be written, or words. */
-type Absence = { readonly default: unknown } | { readonly otherwise: string };
+/** The texts of settings: an object of its own, and no part of the schemas, so that a bundler can leave it out. */
+export type TextsOf<Entries> = { readonly [Name in keyof Entries]: DeclaredText };
 
-/** A setting that may be left out. */
-export function settingOf<const S extends v.GenericSchema>(schema: S, about: About & Absence) {
-  return v.exactOptional(v.pipe(schema, v.metadata({ ...about })));
+/** A setting that may be left out. `value`: what applies then, as it would be written. */
+export function settingOf<const S extends v.GenericSchema>(schema: S, value?: unknown) {
+  return v.exactOptional(v.pipe(schema, v.metadata(value === undefined ? {} : { default: value })));
 }
 
 /** Settings by their names. */

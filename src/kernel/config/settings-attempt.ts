@@ -10,6 +10,7 @@ import {
   durationOrNone,
   parsedSetting,
   settingOf,
+  type TextsOf,
   statusesSetting,
 } from "./setting-kinds.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "./units.ts";
@@ -41,52 +42,13 @@ export function lockFor(timeoutMs: number): number {
 }
 
 export const attemptSettings = {
-  timeout: settingOf(durationSetting(MAX_TIMEOUT_MS), {
-    description: "How long the gateway waits for the headers of the origin's response.",
-    default: "30s",
-    onChange: "applies to new attempts",
-  }),
-  idle_timeout: settingOf(durationSetting(MAX_TIMEOUT_MS), {
-    description:
-      "How long the origin may pause between two pieces of the response's body, how long a client may take to read 64 KiB " +
-      "that are ready for it, and how long it may take to send 16 KiB of its request, or the rest of it. " +
-      "A request without a key is passed through, and only the origin limits how slowly it may come.",
-    default: "30s",
-    onChange: "applies to new attempts and replays",
-  }),
-  lock: settingOf(durationSetting(MAX_LOCK_MS), {
-    description: "How long an attempt that was lost blocks its key. Must exceed `timeout`.",
-    otherwise: "10 seconds more than `timeout`",
-    onChange: "applies to new attempts",
-  }),
-  retention: settingOf(durationSetting(MAX_RETENTION_MS), {
-    description: "How long a finished record is kept and replayed. Must exceed `lock`.",
-    default: "24h",
-    onChange: "applies to new attempts",
-  }),
-  remember: settingOf(durationOrNone(MAX_REMEMBER_MS), {
-    description:
-      "How long a key is remembered after its operation took effect, or may have. After `retention` its response is erased, and " +
-      "a late duplicate gets 409 `key-expired` instead of a second effect. Counts from the same moment as `retention`, and must " +
-      'exceed it. `"none"`: not longer than its record.',
-    default: "none",
-    onChange: "applies to new attempts",
-  }),
-  unknown: settingOf(choiceSetting(UNKNOWN_RULES), {
-    description:
-      'What follows an attempt whose outcome is unknown: `"hold"` allows no other until an operator decides, ' +
-      '`"verify"` asks the origin whether it took effect, `"retry"` allows another when its lock has ended, ' +
-      '**which may take effect a second time** unless the origin itself knows keys. Where `verify` is written, it is `"verify"` by default.',
-    default: "hold",
-    onChange: "applies to new attempts",
-  }),
-  unknown_retention: settingOf(durationSetting(MAX_UNKNOWN_RETENTION_MS), {
-    description:
-      'How long a record whose outcome is unknown waits for a decision (`unknown = "hold"` or `"verify"`). Until then no ' +
-      "retry starts another attempt. Must not be shorter than `retention`.",
-    default: "365d",
-    onChange: "applies to new attempts",
-  }),
+  timeout: settingOf(durationSetting(MAX_TIMEOUT_MS), "30s"),
+  idle_timeout: settingOf(durationSetting(MAX_TIMEOUT_MS), "30s"),
+  lock: settingOf(durationSetting(MAX_LOCK_MS)),
+  retention: settingOf(durationSetting(MAX_RETENTION_MS), "24h"),
+  remember: settingOf(durationOrNone(MAX_REMEMBER_MS), "none"),
+  unknown: settingOf(choiceSetting(UNKNOWN_RULES), "hold"),
+  unknown_retention: settingOf(durationSetting(MAX_UNKNOWN_RETENTION_MS), "365d"),
   verify: settingOf(
     v.pipe(
       v.union(
@@ -101,32 +63,75 @@ export const attemptSettings = {
       ),
       parsedSetting<string | { url: string; headers: string[] }, VerifyRule>(parseVerify),
     ),
-    {
-      description:
-        "The address that the gateway asks, with `GET`, whether an operation took effect. It makes `unknown` " +
-        '`"verify"`. 2xx: it did, and this is its answer. 404: it did not. `{key}` stands in the path, because a search ' +
-        "in the query has no 404. The origin gets the headers of the request, another host those of them that are listed.",
-      takes:
-        'a path at the origin, or a URL there, with `{key}` for the key; or `{ url = "https://…/{key}", headers = ["authorization"] }`',
-      otherwise: "none",
-      onChange: "applies to new attempts",
-    },
   ),
-  refused: settingOf(statusesSetting(), {
+  refused: settingOf(statusesSetting(), [425, 429, 503, 521, 523, 525, 526, 530]),
+  ambiguous: settingOf(statusesSetting(), [408, 502, 504, 520, 522, 524]),
+  on_store_failure: settingOf(choiceSetting(STORE_FAILURE_RULES), "closed"),
+};
+
+export const attemptTexts: TextsOf<typeof attemptSettings> = {
+  timeout: {
+    description: "How long the gateway waits for the headers of the origin's response.",
+    onChange: "applies to new attempts",
+  },
+  idle_timeout: {
+    description:
+      "How long the origin may pause between two pieces of the response's body, how long a client may take to read 64 KiB " +
+      "that are ready for it, and how long it may take to send 16 KiB of its request, or the rest of it. " +
+      "A request without a key is passed through, and only the origin limits how slowly it may come.",
+    onChange: "applies to new attempts and replays",
+  },
+  lock: {
+    description: "How long an attempt that was lost blocks its key. Must exceed `timeout`.",
+    otherwise: "10 seconds more than `timeout`",
+    onChange: "applies to new attempts",
+  },
+  retention: {
+    description: "How long a finished record is kept and replayed. Must exceed `lock`.",
+    onChange: "applies to new attempts",
+  },
+  remember: {
+    description:
+      "How long a key is remembered after its operation took effect, or may have. After `retention` its response is erased, and " +
+      "a late duplicate gets 409 `key-expired` instead of a second effect. Counts from the same moment as `retention`, and must " +
+      'exceed it. `"none"`: not longer than its record.',
+    onChange: "applies to new attempts",
+  },
+  unknown: {
+    description:
+      'What follows an attempt whose outcome is unknown: `"hold"` allows no other until an operator decides, ' +
+      '`"verify"` asks the origin whether it took effect, `"retry"` allows another when its lock has ended, ' +
+      '**which may take effect a second time** unless the origin itself knows keys. Where `verify` is written, it is `"verify"` by default.',
+    onChange: "applies to new attempts",
+  },
+  unknown_retention: {
+    description:
+      'How long a record whose outcome is unknown waits for a decision (`unknown = "hold"` or `"verify"`). Until then no ' +
+      "retry starts another attempt. Must not be shorter than `retention`.",
+    onChange: "applies to new attempts",
+  },
+  verify: {
+    description:
+      "The address that the gateway asks, with `GET`, whether an operation took effect. It makes `unknown` " +
+      '`"verify"`. 2xx: it did, and this is its answer. 404: it did not. `{key}` stands in the path, because a search ' +
+      "in the query has no 404. The origin gets the headers of the request, another host those of them that are listed.",
+    takes:
+      'a path at the origin, or a URL there, with `{key}` for the key; or `{ url = "https://…/{key}", headers = ["authorization"] }`',
+    otherwise: "none",
+    onChange: "applies to new attempts",
+  },
+  refused: {
     description: "Statuses that say that the origin did not act. A list replaces the default as a whole.",
-    default: [425, 429, 503, 521, 523, 525, 526, 530],
     onChange: "applies at once",
-  }),
-  ambiguous: settingOf(statusesSetting(), {
+  },
+  ambiguous: {
     description: "Statuses that leave open whether the origin acted. A list replaces the default as a whole.",
-    default: [408, 502, 504, 520, 522, 524],
     onChange: "applies at once",
-  }),
-  on_store_failure: settingOf(choiceSetting(STORE_FAILURE_RULES), {
+  },
+  on_store_failure: {
     description:
       'What happens when the record cannot be reached: `"closed"` answers 503 and forwards nothing, `"open"` forwards the ' +
       "request **unprotected**.",
-    default: "closed",
     onChange: "applies at once",
-  }),
+  },
 };

@@ -11,6 +11,7 @@ import {
   parsedSetting,
   repeatedEntry,
   settingOf,
+  type TextsOf,
 } from "./setting-kinds.ts";
 import { firstRepeated, parsePointer, parseQueryName, POINTER_PATTERN } from "./values.ts";
 import { BODY_FORMS, type BodyForm, QUERY_FORMS, type QueryForm } from "./words.ts";
@@ -59,35 +60,10 @@ function firstBelow(list: readonly string[]): readonly [above: string, below: st
 
 /** Members of `fingerprint`. One that is left out has its built-in default. */
 export const fingerprintEntries = {
-  body: settingOf(choiceSetting(BODY_FORMS), {
-    description:
-      'How the body counts: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"form"` as the decoded pairs ' +
-      'of a URL-encoded form, `"multipart"` as its parts, whatever their boundary, `"none"` not at all. A body that ' +
-      "cannot be read in this form counts as it is, and so does JSON of more than 256 KiB or 1,000 levels.",
-    default: "bytes",
-    onChange: CHANGES_FINGERPRINTS,
-  }),
-  except: settingOf(pointerList(0), {
-    description:
-      'What of the body does not count, with `body = "json"` or `"form"`: timestamps, nonces, tokens. **A change there is ' +
-      "replayed, not refused:** never list what decides the effect, such as `/amount`.",
-    default: [],
-    onChange: CHANGES_FINGERPRINTS,
-  }),
-  only: settingOf(pointerList(1), {
-    description:
-      'What of the body counts, instead of all, with `body = "json"` or `"form"`. **A change anywhere else is replayed, ' +
-      "not refused.** A body that has nothing at any of these pointers counts as a whole.",
-    otherwise: "all of the body",
-    onChange: CHANGES_FINGERPRINTS,
-  }),
-  query: settingOf(choiceSetting(QUERY_FORMS), {
-    description:
-      'How the query counts: `"exact"` as it is, `"sorted"` whatever the order of pairs with different names, `"none"` not ' +
-      "at all.",
-    default: "exact",
-    onChange: CHANGES_FINGERPRINTS,
-  }),
+  body: settingOf(choiceSetting(BODY_FORMS), "bytes"),
+  except: settingOf(pointerList(0), []),
+  only: settingOf(pointerList(1)),
+  query: settingOf(choiceSetting(QUERY_FORMS), "exact"),
   query_except: settingOf(
     v.pipe(
       v.array(v.pipe(v.string('must be text: write "timestamp"'), parsedSetting(parseQueryName)), NAMES_MESSAGE),
@@ -95,17 +71,46 @@ export const fingerprintEntries = {
       v.maxLength(MAX_POINTERS, `must have at most ${MAX_POINTERS} entries: write query = "none"`),
       v.check((list) => firstRepeated(list) === null, repeatedEntry),
     ),
-    {
-      description: "Names of query parameters that do not count. **A change there is replayed, not refused.**",
-      default: [],
-      onChange: CHANGES_FINGERPRINTS,
-    },
+    [],
   ),
-  headers: settingOf(headerNames(lowerCase), {
-    description: 'Request headers that count too. With `body = "multipart"`, the boundary in `content-type` does not.',
-    default: [],
+  headers: settingOf(headerNames(lowerCase), []),
+};
+
+export const fingerprintTexts: TextsOf<typeof fingerprintEntries> = {
+  body: {
+    description:
+      'How the body counts: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"form"` as the decoded pairs ' +
+      'of a URL-encoded form, `"multipart"` as its parts, whatever their boundary, `"none"` not at all. A body that ' +
+      "cannot be read in this form counts as it is, and so does JSON of more than 256 KiB or 1,000 levels.",
     onChange: CHANGES_FINGERPRINTS,
-  }),
+  },
+  except: {
+    description:
+      'What of the body does not count, with `body = "json"` or `"form"`: timestamps, nonces, tokens. **A change there is ' +
+      "replayed, not refused:** never list what decides the effect, such as `/amount`.",
+    onChange: CHANGES_FINGERPRINTS,
+  },
+  only: {
+    description:
+      'What of the body counts, instead of all, with `body = "json"` or `"form"`. **A change anywhere else is replayed, ' +
+      "not refused.** A body that has nothing at any of these pointers counts as a whole.",
+    otherwise: "all of the body",
+    onChange: CHANGES_FINGERPRINTS,
+  },
+  query: {
+    description:
+      'How the query counts: `"exact"` as it is, `"sorted"` whatever the order of pairs with different names, `"none"` not ' +
+      "at all.",
+    onChange: CHANGES_FINGERPRINTS,
+  },
+  query_except: {
+    description: "Names of query parameters that do not count. **A change there is replayed, not refused.**",
+    onChange: CHANGES_FINGERPRINTS,
+  },
+  headers: {
+    description: 'Request headers that count too. With `body = "multipart"`, the boundary in `content-type` does not.',
+    onChange: CHANGES_FINGERPRINTS,
+  },
 };
 
 /** What applies to a member of `fingerprint` that is left out; `only` has no default. */

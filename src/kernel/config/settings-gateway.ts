@@ -2,34 +2,37 @@
 
 import * as v from "valibot";
 
-import { defaultsOf, parsedSetting, settingOf, yesOrNo } from "./setting-kinds.ts";
+import { defaultsOf, parsedSetting, settingOf, type TextsOf, yesOrNo } from "./setting-kinds.ts";
 import { type ParsedSetting, refuseValue } from "./units.ts";
 
 export const OWN_PATH_PATTERN = "^(?:/[A-Za-z0-9_.~-]+)+$";
 
 export const gatewayEntries = {
-  trust_forwarded: settingOf(yesOrNo(), {
-    description:
-      "Whether `X-Forwarded-Host`, `X-Forwarded-Proto` and `Forwarded` come from a proxy in front of the gateway, and " +
-      "reach the origin as they came. If not, the gateway sets them itself.",
-    default: false,
-    onChange:
-      "**names other records** where the scope has the host and a proxy names another than the URL: to `true`, append the old `scope` with " +
-      '`"host"` to `previous_scope`; to `false`, older keys are not found. The next attempt of a key that has failed has the new headers',
-  }),
+  trust_forwarded: settingOf(yesOrNo(), false),
   consumer_path: settingOf(
     v.pipe(
       v.string('must be text: write "/_claims"'),
       v.metadata({ pattern: OWN_PATH_PATTERN, examples: ["/_claims", "/internal/claims"] }),
       parsedSetting(ownPath("/_claims")),
     ),
-    {
-      description: "The path of the claims API. Without a group in `CONSUMERS` it is a path as any other.",
-      takes: "a path of plain segments",
-      default: "/_claims",
-      onChange: "applies at once",
-    },
+    "/_claims",
   ),
+};
+
+export const gatewayTexts: TextsOf<typeof gatewayEntries> = {
+  trust_forwarded: {
+    description:
+      "Whether `X-Forwarded-Host`, `X-Forwarded-Proto` and `Forwarded` come from a proxy in front of the gateway, and " +
+      "reach the origin as they came. If not, the gateway sets them itself.",
+    onChange:
+      "**names other records** where the scope has the host and a proxy names another than the URL: to `true`, append the old `scope` with " +
+      '`"host"` to `previous_scope`; to `false`, older keys are not found. The next attempt of a key that has failed has the new headers',
+  },
+  consumer_path: {
+    description: "The path of the claims API. Without a group in `CONSUMERS` it is a path as any other.",
+    takes: "a path of plain segments",
+    onChange: "applies at once",
+  },
 };
 
 export const gatewaySchema = v.strictObject(gatewayEntries);

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { MAX_KEY_LENGTH } from "../record/units.ts";
-import { choiceSetting, defaultsOf, parsedSetting, settingOf, wholeSetting } from "./setting-kinds.ts";
+import { choiceSetting, defaultsOf, parsedSetting, settingOf, type TextsOf, wholeSetting } from "./setting-kinds.ts";
 import { CHANGES_FINGERPRINTS, fingerprintSchema } from "./settings-fingerprint.ts";
 import { type ParsedSetting } from "./units.ts";
 import { parseBindingName, parseForwardKey, parseKeyPattern, TOKEN_PATTERN } from "./values.ts";
@@ -32,23 +32,28 @@ export function longestKey(steps: readonly string[]): number {
 
 /** Members of `key_format`. One that is left out has its built-in default, not that of `IDEMPOTENCY.key_format`. */
 export const keyFormatEntries = {
-  pattern: settingOf(v.pipe(v.string('must be text: write "^[0-9a-f-]{36}$"'), parsedSetting(parseKeyPattern)), {
+  pattern: settingOf(v.pipe(v.string('must be text: write "^[0-9a-f-]{36}$"'), parsedSetting(parseKeyPattern))),
+  min: settingOf(wholeSetting(1, MAX_KEY_LENGTH, 16), 1),
+  max: settingOf(wholeSetting(1, MAX_KEY_LENGTH, 64)),
+};
+
+export const keyFormatTexts: TextsOf<typeof keyFormatEntries> = {
+  pattern: {
     description: "A regular expression (JavaScript, flag `u`) that a key must match. Anchor it with `^` and `$`.",
     takes: '`"^[0-9a-f-]{36}$"`, for example',
     otherwise: "none",
     onChange: "applies at once",
-  }),
-  min: settingOf(wholeSetting(1, MAX_KEY_LENGTH, 16), {
+  },
+  min: {
     description: "The minimum length of a key.",
-    default: 1,
     onChange: "applies at once",
-  }),
-  max: settingOf(wholeSetting(1, MAX_KEY_LENGTH, 64), {
+  },
+  max: {
     description:
       'The maximum length of a key. It leaves room for a step in `forward_key`: at most 248 with `"charge"`.',
-    otherwise: `${MAX_KEY_LENGTH}, less what a step in \`forward_key\` or \`publish\` adds`,
+    otherwise: "255, less what a step in `forward_key` or `publish` adds",
     onChange: "applies at once",
-  }),
+  },
 };
 
 const keyFormatSchema = v.strictObject(
@@ -86,25 +91,9 @@ function scope(
 }
 
 export const keySettings = {
-  key: settingOf(choiceSetting(KEY_RULES), {
-    description: 'Whether a request needs a key. With `"optional"`, a request without one passes unprotected.',
-    default: "required",
-    onChange: "applies at once",
-  }),
-  key_format: settingOf(keyFormatSchema, {
-    description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
-    takes: "a table of the members below",
-    default: {},
-    onChange: "applies at once",
-  }),
-  scope: settingOf(scope('must be a list: write ["header:authorization"]'), {
-    description:
-      "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
-      "the origin is a binding or the zone's own.",
-    takes: SCOPE_FORMS,
-    default: ["header:authorization"],
-    onChange: "**names other records**: append the old value to `previous_scope`, or older keys are not found",
-  }),
+  key: settingOf(choiceSetting(KEY_RULES), "required"),
+  key_format: settingOf(keyFormatSchema, {}),
+  scope: settingOf(scope('must be a list: write ["header:authorization"]'), ["header:authorization"]),
   previous_scope: settingOf(
     v.pipe(
       v.array(scope(PREVIOUS_SCOPE_MESSAGE, [PREVIOUS_SCOPE_PATTERN, parsePreviousEntry]), PREVIOUS_SCOPE_MESSAGE),
@@ -114,16 +103,7 @@ export const keySettings = {
         `must have at most ${MAX_PREVIOUS_SCOPES} entries: leave out those whose records have expired`,
       ),
     ),
-    {
-      description:
-        "Earlier values of `scope`, oldest first. Records of these scopes are found as before, and deployments that use " +
-        "one of them find new records. Never list a scope that showed one caller's records to another. Where the host has changed its part " +
-        '(another `origin` or `trust_forwarded`), an earlier scope says what it was: `"any-host"` no part at all, `"host"` that of the request\'s ' +
-        'URL, `"forwarded-host"` that of a trusted proxy. An entry that says nothing means the part that the host has now.',
-      takes: 'a list of values of `scope`, in which `"any-host"` and `"forwarded-host"` may be too',
-      default: [],
-      onChange: "applies at once; **records of a scope that is taken out are not found**",
-    },
+    [],
   ),
   new_keys: settingOf(
     v.pipe(
@@ -133,42 +113,70 @@ export const keySettings = {
         text === "none" ? { ok: true, value: null } : parseBindingName(text),
       ),
     ),
-    {
-      description:
-        "How many new keys each caller (each scope) may begin in a period: what this rate limit binding (`[[ratelimits]]`) allows. " +
-        "Beyond that a request with a new key gets 429. Replays, duplicates and retries of keys that have begun are never counted. " +
-        '`"none"` means no limit.',
-      takes: 'the name of a rate limit binding, such as `"NEW_KEYS"`, or `"none"`',
-      default: "none",
-      onChange: "applies at once",
-    },
+    "none",
   ),
-  fingerprint: settingOf(fingerprintSchema, {
-    description:
-      "What tells a retry from a reuse of the key, besides method and path: the query, the body, and headers. A route's " +
-      "table replaces that of `IDEMPOTENCY` as a whole.",
-    takes: "a table of the members below",
-    default: {},
-    onChange: CHANGES_FINGERPRINTS,
-  }),
-  key_reused_status: settingOf(wholeSetting(400, 499, 422), {
-    description: "The status of `key-reused`: the key was used before, for another request.",
-    default: 422,
-    onChange: "applies at once",
-  }),
+  fingerprint: settingOf(fingerprintSchema, {}),
+  key_reused_status: settingOf(wholeSetting(400, 499, 422), 422),
   forward_key: settingOf(
     v.pipe(
       v.string('must be text: write "client", "none" or a step name'),
       v.metadata({ pattern: TOKEN_PATTERN, examples: ["client", "none", "charge"] }),
       parsedSetting(parseForwardKey),
     ),
-    {
-      description:
-        'The key that the origin receives: `"client"` sends the client\'s own, `"none"` sends none, and the name of a step, ' +
-        'such as `"charge"`, sends `<key>:charge`.',
-      takes: '`"client"`, `"none"` or the name of a step',
-      default: "client",
-      onChange: "applies to keys that are new at the origin: a record keeps the form of its first attempt",
-    },
+    "client",
   ),
+};
+
+export const keyTexts: TextsOf<typeof keySettings> = {
+  key: {
+    description: 'Whether a request needs a key. With `"optional"`, a request without one passes unprotected.',
+    onChange: "applies at once",
+  },
+  key_format: {
+    description: "The form that a key must have. A route's table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    onChange: "applies at once",
+  },
+  scope: {
+    description:
+      "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
+      "the origin is a binding or the zone's own.",
+    takes: SCOPE_FORMS,
+    onChange: "**names other records**: append the old value to `previous_scope`, or older keys are not found",
+  },
+  previous_scope: {
+    description:
+      "Earlier values of `scope`, oldest first. Records of these scopes are found as before, and deployments that use " +
+      "one of them find new records. Never list a scope that showed one caller's records to another. Where the host has changed its part " +
+      '(another `origin` or `trust_forwarded`), an earlier scope says what it was: `"any-host"` no part at all, `"host"` that of the request\'s ' +
+      'URL, `"forwarded-host"` that of a trusted proxy. An entry that says nothing means the part that the host has now.',
+    takes: 'a list of values of `scope`, in which `"any-host"` and `"forwarded-host"` may be too',
+    onChange: "applies at once; **records of a scope that is taken out are not found**",
+  },
+  new_keys: {
+    description:
+      "How many new keys each caller (each scope) may begin in a period: what this rate limit binding (`[[ratelimits]]`) allows. " +
+      "Beyond that a request with a new key gets 429. Replays, duplicates and retries of keys that have begun are never counted. " +
+      '`"none"` means no limit.',
+    takes: 'the name of a rate limit binding, such as `"NEW_KEYS"`, or `"none"`',
+    onChange: "applies at once",
+  },
+  fingerprint: {
+    description:
+      "What tells a retry from a reuse of the key, besides method and path: the query, the body, and headers. A route's " +
+      "table replaces that of `IDEMPOTENCY` as a whole.",
+    takes: "a table of the members below",
+    onChange: CHANGES_FINGERPRINTS,
+  },
+  key_reused_status: {
+    description: "The status of `key-reused`: the key was used before, for another request.",
+    onChange: "applies at once",
+  },
+  forward_key: {
+    description:
+      'The key that the origin receives: `"client"` sends the client\'s own, `"none"` sends none, and the name of a step, ' +
+      'such as `"charge"`, sends `<key>:charge`.',
+    takes: '`"client"`, `"none"` or the name of a step',
+    onChange: "applies to keys that are new at the origin: a record keeps the form of its first attempt",
+  },
 };

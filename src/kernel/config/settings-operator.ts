@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { ROLES } from "../record/audit.ts";
-import { choiceSetting, defaultsOf, parsedSetting, secretNames, settingOf } from "./setting-kinds.ts";
+import { choiceSetting, defaultsOf, parsedSetting, secretNames, settingOf, type TextsOf } from "./setting-kinds.ts";
 import { OWN_PATH_PATTERN, ownPath } from "./settings-gateway.ts";
 import { type ParsedSetting, refuseValue } from "./units.ts";
 import { isLoopback, NAME_PATTERN } from "./values.ts";
@@ -32,13 +32,7 @@ export const operatorApiEntries = {
       v.metadata({ pattern: OWN_PATH_PATTERN, examples: ["/_onceway", "/internal/idempotency"] }),
       parsedSetting(ownPath("/_onceway")),
     ),
-    {
-      description:
-        "The path of the operator API and the console. Without operators (the secret `ADMIN_TOKEN`, `OPERATORS` or `ACCESS`), nothing is there (404).",
-      takes: "a path of plain segments",
-      default: "/_onceway",
-      onChange: "applies at once",
-    },
+    "/_onceway",
   ),
   hostname: settingOf(
     v.pipe(
@@ -49,12 +43,6 @@ export const operatorApiEntries = {
         'must be a host name alone, in lower case: write "ops.example.com"',
       ),
     ),
-    {
-      description: "The only host that serves the operator path. That host serves nothing else.",
-      takes: '`"ops.example.com"`, for example',
-      otherwise: "every host",
-      onChange: "applies at once",
-    },
   ),
   environment: settingOf(
     v.pipe(
@@ -65,14 +53,29 @@ export const operatorApiEntries = {
         'must be a name of at most 30 letters, digits, "_", ".", "-" and blanks: write "staging"',
       ),
     ),
-    {
-      description:
-        "What the console calls this deployment, on every page and beside the host, so that nobody decides in production what was meant for staging.",
-      takes: "a name of at most 30 letters, digits, blanks, `_`, `.` and `-`",
-      otherwise: "the host alone",
-      onChange: "applies at once",
-    },
   ),
+};
+
+export const operatorApiTexts: TextsOf<typeof operatorApiEntries> = {
+  path: {
+    description:
+      "The path of the operator API and the console. Without operators (the secret `ADMIN_TOKEN`, `OPERATORS` or `ACCESS`), nothing is there (404).",
+    takes: "a path of plain segments",
+    onChange: "applies at once",
+  },
+  hostname: {
+    description: "The only host that serves the operator path. That host serves nothing else.",
+    takes: '`"ops.example.com"`, for example',
+    otherwise: "every host",
+    onChange: "applies at once",
+  },
+  environment: {
+    description:
+      "What the console calls this deployment, on every page and beside the host, so that nobody decides in production what was meant for staging.",
+    takes: "a name of at most 30 letters, digits, blanks, `_`, `.` and `-`",
+    otherwise: "the host alone",
+    onChange: "applies at once",
+  },
 };
 
 export const operatorApiSchema = v.strictObject(operatorApiEntries);
@@ -90,10 +93,6 @@ export const operatorSchema = v.strictObject({
     v.metadata({
       pattern: NAME_PATTERN,
       examples: ["ann"],
-      description: "Who it is: the timelines of records, the audit log and the log say it.",
-      takes: "small letters, digits and `-`",
-      otherwise: "none: every operator needs one",
-      onChange: "ends the operator's sessions; what was written keeps the name before",
     }),
     v.check((name) => new RegExp(NAME_PATTERN).test(name), NAME_MESSAGE),
     v.check(
@@ -101,23 +100,28 @@ export const operatorSchema = v.strictObject({
       `is reserved (${[...RESERVED].join(", ")}): write the operator's own name, such as "ann"`,
     ),
   ),
-  role: v.pipe(
-    choiceSetting(ROLES),
-    v.metadata({
-      description: '`"admin"` may read and change, `"reader"` may read.',
-      otherwise: "none: every operator needs one",
-      onChange: "applies at once, also to sessions",
-    }),
-  ),
-  token: v.pipe(
-    secretNames(MAX_TOKENS, 'write token = "ANN_TOKEN"'),
-    v.metadata({
-      description: "The secret with the operator's token. While it changes, a list of two: both are the operator's.",
-      otherwise: "none: every operator needs one",
-      onChange: "ends the sessions that began with a token that is no longer listed",
-    }),
-  ),
+  role: choiceSetting(ROLES),
+  token: secretNames(MAX_TOKENS, 'write token = "ANN_TOKEN"'),
 });
+
+export const operatorTexts: TextsOf<typeof operatorSchema.entries> = {
+  name: {
+    description: "Who it is: the timelines of records, the audit log and the log say it.",
+    takes: "small letters, digits and `-`",
+    otherwise: "none: every operator needs one",
+    onChange: "ends the operator's sessions; what was written keeps the name before",
+  },
+  role: {
+    description: '`"admin"` may read and change, `"reader"` may read.',
+    otherwise: "none: every operator needs one",
+    onChange: "applies at once, also to sessions",
+  },
+  token: {
+    description: "The secret with the operator's token. While it changes, a list of two: both are the operator's.",
+    otherwise: "none: every operator needs one",
+    onChange: "ends the sessions that began with a token that is no longer listed",
+  },
+};
 
 const people = v.pipe(
   v.array(v.pipe(v.string(PEOPLE_MESSAGE), parsedSetting(parsePerson)), PEOPLE_MESSAGE),
@@ -132,32 +136,38 @@ export const accessEntries = {
       v.metadata({ examples: ["https://acme.cloudflareaccess.com"] }),
       parsedSetting(parseTeam),
     ),
-    {
-      description:
-        "Your team's domain: the issuer of the assertions, and where its keys are (`/cdn-cgi/access/certs`).",
-      takes: "an https URL without a path",
-      otherwise: "none: it is needed",
-      onChange: "applies at once",
-    },
   ),
   audience: settingOf(
     v.pipe(
       v.string('must be text: write audience = "32eafc76…", the AUD tag of the Access application'),
       v.nonEmpty('must not be empty: write audience = "32eafc76…", the AUD tag of the Access application'),
     ),
-    {
-      description: "The AUD tag of the Access application. Assertions for other applications are refused.",
-      takes: "text",
-      otherwise: "none: it is needed",
-      onChange: "applies at once",
-    },
   ),
-  admins: settingOf(people, { description: "Who may read and change.", default: [], onChange: "applies at once" }),
-  readers: settingOf(people, {
-    description: "Who may read. Whoever is in both lists may change too.",
-    default: [],
+  admins: settingOf(people, []),
+  readers: settingOf(people, []),
+};
+
+export const accessTexts: TextsOf<typeof accessEntries> = {
+  team: {
+    description: "Your team's domain: the issuer of the assertions, and where its keys are (`/cdn-cgi/access/certs`).",
+    takes: "an https URL without a path",
+    otherwise: "none: it is needed",
     onChange: "applies at once",
-  }),
+  },
+  audience: {
+    description: "The AUD tag of the Access application. Assertions for other applications are refused.",
+    takes: "text",
+    otherwise: "none: it is needed",
+    onChange: "applies at once",
+  },
+  admins: {
+    description: "Who may read and change.",
+    onChange: "applies at once",
+  },
+  readers: {
+    description: "Who may read. Whoever is in both lists may change too.",
+    onChange: "applies at once",
+  },
 };
 
 export const accessSchema = v.strictObject(accessEntries);

@@ -11,7 +11,7 @@ import {
   SHARDS_MESSAGE,
 } from "./layout.ts";
 import type { Origin } from "./resolved.ts";
-import { choiceSetting, parsedSetting, settingOf } from "./setting-kinds.ts";
+import { choiceSetting, parsedSetting, settingOf, type TextsOf } from "./setting-kinds.ts";
 import { BINDING_PATTERN, ENTRYPOINT_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
 import { type Jurisdiction, JURISDICTIONS, type LocationHint, LOCATION_HINTS } from "./words.ts";
 
@@ -62,33 +62,38 @@ export const originSettings = {
       ),
       parsedSetting(parseOrigin),
     ),
-    {
-      description:
-        "The API behind the gateway: a URL, whose path prefix is kept, a service, mTLS certificate or VPC service " +
-        "binding of this Worker, or a class that this Worker exports.",
-      takes: '`"https://api.example.com"`, `{ binding = "API" }` or `{ entrypoint = "Origin" }`',
-      otherwise: "the zone's own origin",
-      onChange:
-        "leaves records with the answers that they have; **the next attempt of a key that has failed goes to the new one, and acts " +
-        "again unless that knows what the old one did**. **Between a URL and a binding, a class or the " +
-        'zone\'s own, it names other records**: append the old `scope` to `previous_scope`, from a URL with `"any-host"`, to a URL with `"host"`',
-    },
   ),
-  shards: settingOf(shardsSchema(), {
+  shards: settingOf(shardsSchema(), 64),
+  location_hint: settingOf(choiceSetting(LOCATION_HINTS)),
+  jurisdiction: settingOf(choiceSetting(JURISDICTIONS)),
+};
+
+export const originTexts: TextsOf<typeof originSettings> = {
+  origin: {
+    description:
+      "The API behind the gateway: a URL, whose path prefix is kept, a service, mTLS certificate or VPC service " +
+      "binding of this Worker, or a class that this Worker exports.",
+    takes: '`"https://api.example.com"`, `{ binding = "API" }` or `{ entrypoint = "Origin" }`',
+    otherwise: "the zone's own origin",
+    onChange:
+      "leaves records with the answers that they have; **the next attempt of a key that has failed goes to the new one, and acts " +
+      "again unless that knows what the old one did**. **Between a URL and a binding, a class or the " +
+      'zone\'s own, it names other records**: append the old `scope` to `previous_scope`, from a URL with `"any-host"`, to a URL with `"host"`',
+  },
+  shards: {
     description:
       'How many Durable Objects share the keys, or `"per-key"` for one object for each key. Letters after the number ' +
       '(`"64b"`) give the objects other names: for a way back to a closed number, or for a route with objects of its own.',
-    takes: `a whole number, 1 to ${MAX_SHARDS}, such a number with letters, or \`"per-key"\``,
-    default: 64,
+    takes: 'a whole number, 1 to 65536, such a number with letters, or `"per-key"`',
     onChange:
       "**names other objects**: append the old value to `previous_shards`, or older keys are not found, and their retries run again",
-  }),
-  location_hint: settingOf(choiceSetting(LOCATION_HINTS), {
+  },
+  location_hint: {
     description: "Where new objects are created: near the origin. Only an object's first use counts.",
     otherwise: "near the first request",
     onChange: "applies to objects that do not exist yet",
-  }),
-  jurisdiction: settingOf(choiceSetting(JURISDICTIONS), {
+  },
+  jurisdiction: {
     description:
       "Where objects run and keep their records, guaranteed. On Cloudflare only. In `[vars.IDEMPOTENCY]` it also says where the " +
       "audit log and the totals lie.",
@@ -96,7 +101,7 @@ export const originSettings = {
     onChange:
       "**names other objects**, as with `shards`: append the old layout to `previous_shards`; in `[vars.IDEMPOTENCY]`, the audit log " +
       "and the counters begin anew",
-  }),
+  },
 };
 
 /** Without a setting it is the zone's own. */

@@ -6,7 +6,15 @@
 import * as v from "valibot";
 
 import { parsePathPattern } from "./path-pattern.ts";
-import { defaultsOf, parsedSetting, repeatedEntry, settingOf, type SettingEntries } from "./setting-kinds.ts";
+import {
+  type DeclaredText,
+  defaultsOf,
+  parsedSetting,
+  repeatedEntry,
+  settingOf,
+  type SettingEntries,
+  type TextsOf,
+} from "./setting-kinds.ts";
 import { answerSettings } from "./settings-answer.ts";
 import { attemptSettings, lockFor } from "./settings-attempt.ts";
 import type { RouteSettings } from "../feature-settings.ts";
@@ -18,9 +26,7 @@ import type { UnknownRule } from "../record/record.ts";
 import { isTable } from "./table.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
 
-/** The kernel's own. */
-const ownEntries = {
-  ...originSettings,
+export const methodSettings = {
   methods: settingOf(
     v.pipe(
       v.array(
@@ -35,12 +41,21 @@ const ownEntries = {
       v.minLength(1, 'must name at least one method: write ["POST", "PATCH"]'),
       v.check((list) => firstRepeated(list) === null, repeatedEntry),
     ),
-    {
-      description: "The methods that are protected.",
-      default: ["POST", "PATCH"],
-      onChange: "applies at once; **requests of a method that is taken out are not protected, and retries act again**",
-    },
+    ["POST", "PATCH"],
   ),
+};
+
+export const methodTexts: TextsOf<typeof methodSettings> = {
+  methods: {
+    description: "The methods that are protected.",
+    onChange: "applies at once; **requests of a method that is taken out are not protected, and retries act again**",
+  },
+};
+
+/** The kernel's own. */
+const ownEntries = {
+  ...originSettings,
+  ...methodSettings,
   ...keySettings,
   ...attemptSettings,
   ...answerSettings,
@@ -135,15 +150,18 @@ export const pathSchema = v.pipe(
   v.metadata({
     pattern: "^/",
     examples: ["/v1/payments/*", "/v1/orders/:id"],
-    description:
-      "The paths that a route protects, in Hono's syntax (https://hono.dev/docs/api/routing): `/v1/payments`, `/v1/:id`, " +
-      "`/v1/:id{[0-9]+}`, `/v1/:id?`, `/v1/*/items`, or `/v1/*`, which matches `/v1` too.",
-    takes: "a path pattern",
-    otherwise: "none: every route needs one",
-    onChange: "applies at once; **requests that no route matches any more are not protected, and retries act again**",
   }),
   parsedSetting((path: string) => {
     const patterns = parsePathPattern(path);
     return patterns.ok ? { ok: true, value: { path, patterns: patterns.value } } : patterns;
   }),
 );
+
+export const pathText: DeclaredText = {
+  description:
+    "The paths that a route protects, in Hono's syntax (https://hono.dev/docs/api/routing): `/v1/payments`, `/v1/:id`, " +
+    "`/v1/:id{[0-9]+}`, `/v1/:id?`, `/v1/*/items`, or `/v1/*`, which matches `/v1` too.",
+  takes: "a path pattern",
+  otherwise: "none: every route needs one",
+  onChange: "applies at once; **requests that no route matches any more are not protected, and retries act again**",
+};

@@ -12,6 +12,7 @@ import {
   durationSetting,
   parsedSetting,
   settingOf,
+  type TextsOf,
   sizeSetting,
 } from "../config/setting-kinds.ts";
 import { DAY_MS } from "../config/units.ts";
@@ -23,39 +24,43 @@ const MAX_EXCERPT_MS = 7 * DAY_MS;
 
 /** Members of a route's `note`. */
 export const noteEntries = {
-  request: settingOf(choiceSetting(NOTE_RULES), {
-    description:
-      '`"target"`: the request\'s method, path and query, the size of its body and a short digest of its caller; `"path"`: the same without ' +
-      'the query; `"none"`: nothing of these.',
-    default: "target",
-    onChange: "applies to new records",
-  }),
+  request: settingOf(choiceSetting(NOTE_RULES), "target"),
   label: settingOf(
     v.pipe(
       v.string('must be text: write "json:/order/id"'),
       v.metadata({ pattern: KEY_PART_PATTERN }),
       parsedSetting<string, KeyPart>(parseKeyPart),
     ),
-    {
-      description:
-        "A value of the request by which operators know it, such as the number of an order. It is looked for only in bodies that are " +
-        "held in memory.",
-      takes: '`"header:NAME"`, `"query:NAME"`, `"json:/POINTER"` or `"form:NAME"`',
-      otherwise: "none",
-      onChange: "applies to new records",
-    },
   ),
-  excerpt: settingOf(sizeSetting(MAX_EXCERPT_BYTES), {
+  excerpt: settingOf(sizeSetting(MAX_EXCERPT_BYTES)),
+  excerpt_retention: settingOf(durationSetting(MAX_EXCERPT_MS), "1h"),
+};
+
+export const noteMemberTexts: TextsOf<typeof noteEntries> = {
+  request: {
+    description:
+      '`"target"`: the request\'s method, path and query, the size of its body and a short digest of its caller; `"path"`: the same without ' +
+      'the query; `"none"`: nothing of these.',
+    onChange: "applies to new records",
+  },
+  label: {
+    description:
+      "A value of the request by which operators know it, such as the number of an order. It is looked for only in bodies that are " +
+      "held in memory.",
+    takes: '`"header:NAME"`, `"query:NAME"`, `"json:/POINTER"` or `"form:NAME"`',
+    otherwise: "none",
+    onChange: "applies to new records",
+  },
+  excerpt: {
     description:
       "How much of the beginning of each request's body is kept, **in the open, for a time**. It costs two rows written for each request.",
     otherwise: "none: no part of a body is kept for operators",
     onChange: "applies to new records",
-  }),
-  excerpt_retention: settingOf(durationSetting(MAX_EXCERPT_MS), {
+  },
+  excerpt_retention: {
     description: "How long an excerpt is kept.",
-    default: "1h",
     onChange: "applies to new records",
-  }),
+  },
 };
 
 const NOTE_DEFAULTS = v.parse(
@@ -64,14 +69,17 @@ const NOTE_DEFAULTS = v.parse(
 );
 
 export const noteSettings = {
-  note: settingOf(v.strictObject(noteEntries, 'must be a table: write { label = "json:/order/id" }'), {
+  note: settingOf(v.strictObject(noteEntries, 'must be a table: write { label = "json:/order/id" }'), {}),
+};
+
+export const noteTexts: TextsOf<typeof noteSettings> = {
+  note: {
     description:
       "What operators see of a record's request. A route's table replaces that of `IDEMPOTENCY` as a whole. Where responses are encrypted, " +
       "nothing is noted.",
     takes: "a table of the members below",
-    default: {},
     onChange: "applies to new records",
-  }),
+  },
 };
 
 /** What a route's settings say. */

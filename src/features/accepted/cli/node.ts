@@ -2,9 +2,14 @@
 
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { ForgettingProblem, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
+import { asyncSettings, asyncTexts, scheduleEntries, scheduleTexts } from "../settings/accepted-entries.ts";
 
 export const acceptedNode: NodeFeature = {
   name: "accepted",
+  texts: [
+    [asyncSettings, asyncTexts],
+    [scheduleEntries, scheduleTexts],
+  ],
   check: { forgetting: unmonitored },
 };
 

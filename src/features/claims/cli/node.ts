@@ -3,7 +3,7 @@
 import type { ConsumerGroup } from "../../../kernel/config/resolved.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
-import { consumerEntries, CONSUMER_INHERITS, consumerSchema } from "../settings/consumer-entries.ts";
+import { consumerEntries, CONSUMER_INHERITS, consumerSchema, consumerTexts } from "../settings/consumer-entries.ts";
 import { definePositions } from "./positions.ts";
 
 const { name, token } = consumerSchema.entries;
@@ -26,6 +26,7 @@ export const claimsNode: NodeFeature = {
   name: "claims",
   commands: [{ name: "positions", after: "forget", define: definePositions }],
   variable: consumersVariable,
+  texts: [[consumerSchema.entries, consumerTexts]],
   check: { secrets: ({ consumers }) => consumers.flatMap(({ tokens }) => tokens) },
   entries: {
     noun: "group",

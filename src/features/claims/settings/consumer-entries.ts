@@ -11,6 +11,7 @@ import {
   durationSetting,
   secretNames,
   settingOf,
+  type TextsOf,
 } from "../../../kernel/config/setting-kinds.ts";
 import { NAME_PATTERN } from "../../../kernel/config/values.ts";
 
@@ -23,28 +24,10 @@ const MAX_TOKENS = 2;
 
 /** The settings that only groups have, or have with a default of their own. None is inherited from `IDEMPOTENCY`. */
 export const consumerEntries = {
-  unknown: settingOf(choiceSetting(CONSUMER_UNKNOWN_RULES), {
-    description:
-      'What follows a lock that ends before its holder says how its attempt ended: `"hold"` grants no other until an operator ' +
-      'decides, `"retry"` grants the next claim another attempt, **which may take effect a second time**, and may run beside the first.',
-    default: "hold",
-    onChange: "applies to new attempts",
-  }),
-  lock: settingOf(durationSetting(MAX_LOCK_MS), {
-    description: "How long a claim holds its key, if it does not say. Each extension begins this time anew.",
-    default: "60s",
-    onChange: "applies to new attempts",
-  }),
-  max_lock: settingOf(durationSetting(MAX_LOCK_MS), {
-    description: "The longest lock that a claim may ask for.",
-    default: "15m",
-    onChange: "applies to new attempts",
-  }),
-  retention: settingOf(durationSetting(MAX_RETENTION_MS), {
-    description: "How long a finished record is kept: longer than the consumer's broker can deliver the message again.",
-    default: "7d",
-    onChange: "applies to new attempts",
-  }),
+  unknown: settingOf(choiceSetting(CONSUMER_UNKNOWN_RULES), "hold"),
+  lock: settingOf(durationSetting(MAX_LOCK_MS), "60s"),
+  max_lock: settingOf(durationSetting(MAX_LOCK_MS), "15m"),
+  retention: settingOf(durationSetting(MAX_RETENTION_MS), "7d"),
 };
 
 /** Settings of routes that mean the same for groups, and are inherited from `IDEMPOTENCY`. */
@@ -61,27 +44,45 @@ export const CONSUMER_INHERITS: readonly string[] = [
 export const consumerSchema = v.strictObject({
   name: v.pipe(
     v.string(NAME_MESSAGE),
-    v.metadata({
-      pattern: NAME_PATTERN,
-      examples: ["billing"],
-      description: "The group. It is always part of a key's scope, and a part of its path.",
-      takes: "small letters, digits and `-`",
-      otherwise: "none: every group needs one",
-      onChange: "**names other records**",
-    }),
+    v.metadata({ pattern: NAME_PATTERN, examples: ["billing"] }),
     v.check((name) => new RegExp(NAME_PATTERN).test(name), NAME_MESSAGE),
   ),
-  token: v.pipe(
-    secretNames(MAX_TOKENS, 'write token = "BILLING_TOKEN"'),
-    v.metadata({
-      description:
-        "The secret whose value opens this group, and no other. While it changes, a list of two: both open it.",
-      otherwise: "none: every group needs one",
-      onChange: "applies at once",
-    }),
-  ),
+  token: secretNames(MAX_TOKENS, 'write token = "BILLING_TOKEN"'),
   ...consumerEntries,
 });
+
+export const consumerTexts: TextsOf<typeof consumerSchema.entries> = {
+  name: {
+    description: "The group. It is always part of a key's scope, and a part of its path.",
+    takes: "small letters, digits and `-`",
+    otherwise: "none: every group needs one",
+    onChange: "**names other records**",
+  },
+  token: {
+    description:
+      "The secret whose value opens this group, and no other. While it changes, a list of two: both open it.",
+    otherwise: "none: every group needs one",
+    onChange: "applies at once",
+  },
+  unknown: {
+    description:
+      'What follows a lock that ends before its holder says how its attempt ended: `"hold"` grants no other until an operator ' +
+      'decides, `"retry"` grants the next claim another attempt, **which may take effect a second time**, and may run beside the first.',
+    onChange: "applies to new attempts",
+  },
+  lock: {
+    description: "How long a claim holds its key, if it does not say. Each extension begins this time anew.",
+    onChange: "applies to new attempts",
+  },
+  max_lock: {
+    description: "The longest lock that a claim may ask for.",
+    onChange: "applies to new attempts",
+  },
+  retention: {
+    description: "How long a finished record is kept: longer than the consumer's broker can deliver the message again.",
+    onChange: "applies to new attempts",
+  },
+};
 
 /** What was written about a group, parsed. */
 export type ConsumerSettings = v.InferOutput<typeof consumerSchema>;

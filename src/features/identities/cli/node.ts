@@ -6,7 +6,15 @@ import { identityNames } from "../../../kernel/config/scope-part.ts";
 import type { NodeFeature, NodeVariable, ForgettingProblem, RunningRoute } from "../../../kernel/node-feature.ts";
 import { issuersWithoutKeys } from "./key-set-look.ts";
 import { tokenFaults } from "./token-faults.ts";
-import { askEntries, identityEntries, identitySchema, jwtEntries } from "../settings/identity-entries.ts";
+import {
+  askEntries,
+  askTexts,
+  identityEntries,
+  identitySchema,
+  identityTexts,
+  jwtEntries,
+  jwtTexts,
+} from "../settings/identity-entries.ts";
 
 export const identitiesVariable: NodeVariable = {
   name: "IDENTITIES",
@@ -25,6 +33,11 @@ export const identitiesVariable: NodeVariable = {
 export const identitiesNode: NodeFeature = {
   name: "identities",
   variable: identitiesVariable,
+  texts: [
+    [identityEntries, identityTexts],
+    [jwtEntries, jwtTexts],
+    [askEntries, askTexts],
+  ],
   check: {
     warnings: unusedIdentities,
     routeWarnings: comparedCredential,

@@ -12,6 +12,7 @@ import {
   parsedSetting,
   repeatedEntry,
   settingOf,
+  type TextsOf,
 } from "../../../kernel/config/setting-kinds.ts";
 import { HOUR_MS, MINUTE_MS, type ParsedSetting, refuseValue, SECOND_MS } from "../../../kernel/config/units.ts";
 import { firstRepeated, isPointer, pointerTokens, isLoopback } from "../../../kernel/config/values.ts";
@@ -28,24 +29,12 @@ export const jwtEntries = {
       v.metadata({ examples: ["https://login.example.com"] }),
       parsedSetting(parseIssuer),
     ),
-    {
-      description: "The `iss` of the tokens, exactly. It is part of the caller's name.",
-      takes: "text without spaces",
-      otherwise: "none: every issuer needs one",
-      onChange: RENAMES,
-    },
   ),
   audience: settingOf(
     v.pipe(
       v.union([v.string(), v.array(v.string())], 'must be text or a list: write audience = "https://api.example.com"'),
       parsedSetting(parseAudience),
     ),
-    {
-      description: "The tokens' `aud` must name this, or one of these. Tokens for other APIs are refused.",
-      takes: "text, or a list of texts",
-      otherwise: "none: every issuer needs one",
-      onChange: "applies at once",
-    },
   ),
   claim: settingOf(
     v.pipe(
@@ -53,12 +42,7 @@ export const jwtEntries = {
       v.metadata({ examples: ["sub", "/account/id"] }),
       parsedSetting(parseClaim),
     ),
-    {
-      description: "The claim that says who the caller is. It must be text.",
-      takes: "the name of a claim, or a JSON pointer",
-      default: "sub",
-      onChange: RENAMES,
-    },
+    "sub",
   ),
   jwks: settingOf(
     v.pipe(
@@ -66,12 +50,6 @@ export const jwtEntries = {
       v.metadata({ examples: ["https://login.example.com/.well-known/jwks.json"] }),
       parsedSetting(parseJwks),
     ),
-    {
-      description: "Where the issuer publishes its public keys (RFC 7517).",
-      takes: "an https URL, or http on the same machine",
-      otherwise: "none: every issuer needs one",
-      onChange: "applies at once",
-    },
   ),
   algorithms: settingOf(
     v.pipe(
@@ -80,44 +58,75 @@ export const jwtEntries = {
       v.minLength(1, `must name at least one algorithm: ${ALGORITHMS_ADVICE}`),
       v.check((list) => firstRepeated(list) === null, repeatedEntry),
     ),
-    {
-      description: "The signatures that count. Symmetric ones (`HS256`) and `none` never do.",
-      default: [...JWT_ALGORITHMS],
-      onChange: "applies at once",
-    },
+    [...JWT_ALGORITHMS],
   ),
-  clock_tolerance: settingOf(durationSetting(5 * MINUTE_MS), {
-    description: "How far the issuer's clock may be from this one when `exp` and `nbf` are compared.",
-    default: "30s",
+  clock_tolerance: settingOf(durationSetting(5 * MINUTE_MS), "30s"),
+};
+
+export const jwtTexts: TextsOf<typeof jwtEntries> = {
+  issuer: {
+    description: "The `iss` of the tokens, exactly. It is part of the caller's name.",
+    takes: "text without spaces",
+    otherwise: "none: every issuer needs one",
+    onChange: RENAMES,
+  },
+  audience: {
+    description: "The tokens' `aud` must name this, or one of these. Tokens for other APIs are refused.",
+    takes: "text, or a list of texts",
+    otherwise: "none: every issuer needs one",
     onChange: "applies at once",
-  }),
+  },
+  claim: {
+    description: "The claim that says who the caller is. It must be text.",
+    takes: "the name of a claim, or a JSON pointer",
+    onChange: RENAMES,
+  },
+  jwks: {
+    description: "Where the issuer publishes its public keys (RFC 7517).",
+    takes: "an https URL, or http on the same machine",
+    otherwise: "none: every issuer needs one",
+    onChange: "applies at once",
+  },
+  algorithms: {
+    description: "The signatures that count. Symmetric ones (`HS256`) and `none` never do.",
+    onChange: "applies at once",
+  },
+  clock_tolerance: {
+    description: "How far the issuer's clock may be from this one when `exp` and `nbf` are compared.",
+    onChange: "applies at once",
+  },
 };
 
 /** Members of `ask`. */
 export const askEntries = {
-  path: settingOf(v.pipe(v.string('must be text: write path = "/v1/me"'), parsedSetting(parseAskPath)), {
+  path: settingOf(v.pipe(v.string('must be text: write path = "/v1/me"'), parsedSetting(parseAskPath))),
+  pointer: settingOf(v.pipe(v.string('must be text: write pointer = "/account/id"'), parsedSetting(parsePointer))),
+  cache: settingOf(durationSetting(HOUR_MS), "1m"),
+  timeout: settingOf(durationSetting(30 * SECOND_MS), "5s"),
+};
+
+export const askTexts: TextsOf<typeof askEntries> = {
+  path: {
     description: "What is asked, with GET, at the route's origin.",
     takes: "a path, which may have a query",
     otherwise: "none: every question needs one",
     onChange: RENAMES,
-  }),
-  pointer: settingOf(v.pipe(v.string('must be text: write pointer = "/account/id"'), parsedSetting(parsePointer)), {
+  },
+  pointer: {
     description: "Where the answer's JSON says who the caller is: text, or a whole number.",
     takes: "a JSON pointer",
     otherwise: "none: every question needs one",
     onChange: RENAMES,
-  }),
-  cache: settingOf(durationSetting(HOUR_MS), {
+  },
+  cache: {
     description:
       "How long an answer is remembered, in memory only. For as long, a credential that the origin has revoked still gets replays.",
-    default: "1m",
     onChange: "applies at once",
-  }),
-  timeout: settingOf(durationSetting(30 * SECOND_MS), {
+  },
+  timeout: {
     description: "How long the whole answer may take. After that, the request gets `identity-unavailable`.",
-    default: "5s",
     onChange: "applies at once",
-  }),
+  },
 };
 
 const jwtSchema = v.strictObject(jwtEntries);
@@ -127,18 +136,8 @@ const CREDENTIAL_MESSAGE = 'must be a list: write credential = ["header:authoriz
 
 /** Members of one `[vars.IDENTITIES.NAME]`. */
 export const identityEntries = {
-  jwt: settingOf(v.union([jwtSchema, v.array(jwtSchema)]), {
-    description: "Tokens that the gateway verifies itself: JWTs (RFC 7519), signed by an issuer.",
-    takes: "a table of the members below, or a list of such tables, one for each issuer",
-    otherwise: "either `jwt` or `ask`",
-    onChange: "as its members say",
-  }),
-  ask: settingOf(askSchema, {
-    description: "Opaque credentials: the origin is asked whose they are.",
-    takes: "a table of the members below",
-    otherwise: "either `jwt` or `ask`",
-    onChange: "as its members say",
-  }),
+  jwt: settingOf(v.union([jwtSchema, v.array(jwtSchema)])),
+  ask: settingOf(askSchema),
   credential: settingOf(
     v.pipe(
       v.array(v.pipe(v.string(CREDENTIAL_MESSAGE), parsedSetting(parseCredential)), CREDENTIAL_MESSAGE),
@@ -146,21 +145,36 @@ export const identityEntries = {
       v.minLength(1, CREDENTIAL_MESSAGE),
       v.check((parts) => firstRepeated(parts.map(textOf)) === null, "lists a part twice: write it once"),
     ),
-    {
-      description:
-        "Where the credential is. `header:authorization` holds a JWT as `Bearer TOKEN`; any other header, and a cookie, is the " +
-        "token itself. For `ask`: all that the origin's answer depends on, because it is asked with these headers and cookies only.",
-      takes: 'a list of `"header:NAME"`, `"cookie:NAME"`; for `jwt` of one',
-      default: ["header:authorization"],
-      onChange: "applies at once",
-    },
+    ["header:authorization"],
   ),
-  anonymous: settingOf(choiceSetting(ANONYMOUS_RULES), {
+  anonymous: settingOf(choiceSetting(ANONYMOUS_RULES), "refuse"),
+};
+
+export const identityTexts: TextsOf<typeof identityEntries> = {
+  jwt: {
+    description: "Tokens that the gateway verifies itself: JWTs (RFC 7519), signed by an issuer.",
+    takes: "a table of the members below, or a list of such tables, one for each issuer",
+    otherwise: "either `jwt` or `ask`",
+    onChange: "as its members say",
+  },
+  ask: {
+    description: "Opaque credentials: the origin is asked whose they are.",
+    takes: "a table of the members below",
+    otherwise: "either `jwt` or `ask`",
+    onChange: "as its members say",
+  },
+  credential: {
+    description:
+      "Where the credential is. `header:authorization` holds a JWT as `Bearer TOKEN`; any other header, and a cookie, is the " +
+      "token itself. For `ask`: all that the origin's answer depends on, because it is asked with these headers and cookies only.",
+    takes: 'a list of `"header:NAME"`, `"cookie:NAME"`; for `jwt` of one',
+    onChange: "applies at once",
+  },
+  anonymous: {
     description:
       'What happens without the credential: `"refuse"` answers 401. With `"allow"`, all such callers share one scope.',
-    default: "refuse",
     onChange: "applies at once",
-  }),
+  },
 };
 
 export const identitySchema = v.strictObject(identityEntries);

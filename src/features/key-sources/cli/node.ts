@@ -3,8 +3,13 @@
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { ForgettingProblem, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
 import { sourceName } from "../../../kernel/config/key-source.ts";
+import { keySourceEntries, keySourceTexts } from "../settings/feature.ts";
 
-export const keySourcesNode: NodeFeature = { name: "key-sources", check: { forgetting: otherKeys } };
+export const keySourcesNode: NodeFeature = {
+  name: "key-sources",
+  texts: [[keySourceEntries, keySourceTexts]],
+  check: { forgetting: otherKeys },
+};
 
 /** Keys of a place that is no longer read. A warning, because its clients may have moved to another place. */
 function otherKeys(route: Route, before: readonly RunningRoute[]): readonly ForgettingProblem[] {

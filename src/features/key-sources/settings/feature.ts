@@ -11,14 +11,14 @@ import {
   parseKeySource,
   parseKeySources,
 } from "../../../kernel/config/key-source.ts";
-import { parsedSetting, settingOf } from "../../../kernel/config/setting-kinds.ts";
+import { parsedSetting, settingOf, type TextsOf } from "../../../kernel/config/setting-kinds.ts";
 import type { FeatureSettings } from "../../../kernel/feature-settings.ts";
 
 interface KeySourceSettings {
   readonly key_from: readonly KeySource[];
 }
 
-const entries = {
+export const keySourceEntries = {
   key_from: settingOf(
     v.pipe(
       v.array(
@@ -44,20 +44,23 @@ const entries = {
       v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
       parsedSetting<KeySource[], readonly KeySource[]>(parseKeySources),
     ),
-    {
-      description:
-        "Where the key may be, in the order in which it is looked for. A list in the list takes several values together, all " +
-        'of which must be there; `"text:WORD"` in it is a word of your own, which keeps its keys apart from others.',
-      takes: KEY_SOURCE_FORMS,
-      default: ["header:Idempotency-Key"],
-      onChange:
-        "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
-    },
+    ["header:Idempotency-Key"],
   ),
+};
+
+export const keySourceTexts: TextsOf<typeof keySourceEntries> = {
+  key_from: {
+    description:
+      "Where the key may be, in the order in which it is looked for. A list in the list takes several values together, all " +
+      'of which must be there; `"text:WORD"` in it is a word of your own, which keeps its keys apart from others.',
+    takes: KEY_SOURCE_FORMS,
+    onChange:
+      "**names other records**, unless the same key is found in the new place: append a place rather than replace one",
+  },
 };
 
 export const keySourcesSettings: FeatureSettings<KeySourceSettings> = {
   name: "key-sources",
-  routes: { after: "key", entries, tables: {} },
+  routes: { after: "key", entries: keySourceEntries, tables: {} },
   read: () => ({ resolveRoute: (route, { key_from: keyFrom }) => ({ ...route, keyFrom }) }),
 };

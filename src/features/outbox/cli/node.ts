@@ -2,7 +2,17 @@
 
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
 import { describePublished, unusedDestinations } from "../settings/outbox-checks.ts";
-import { destinationEntries, destinationGiveUpEntries, destinationSchema } from "../settings/outbox-entries.ts";
+import {
+  destinationEntries,
+  destinationGiveUpEntries,
+  destinationGiveUpTexts,
+  destinationSchema,
+  destinationTexts,
+  publicationEntries,
+  publicationTexts,
+  publishSettings,
+  publishTexts,
+} from "../settings/outbox-entries.ts";
 import { defineOutbox } from "./outbox.ts";
 import { isTable, type SettingsTable } from "../../../kernel/config/table.ts";
 import type { Config, ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
@@ -25,6 +35,12 @@ export const outboxNode: NodeFeature = {
   name: "outbox",
   commands: [{ name: "outbox", after: "forget", define: defineOutbox }],
   variable: destinationsVariable,
+  texts: [
+    [destinationSchema.entries, destinationTexts],
+    [destinationGiveUpEntries, destinationGiveUpTexts],
+    [publishSettings, publishTexts],
+    [publicationEntries, publicationTexts],
+  ],
   check: {
     warnings: unusedDestinations,
     fileProblems: destinationProblems,

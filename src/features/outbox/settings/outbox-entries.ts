@@ -13,6 +13,7 @@ import {
   repeatedEntry,
   secretNames,
   settingOf,
+  type TextsOf,
 } from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS, type ParsedSetting, refuseValue } from "../../../kernel/config/units.ts";
 import { BINDING_PATTERN, firstRepeated, isLoopback, parseBindingName, TOKEN } from "../../../kernel/config/values.ts";
@@ -29,13 +30,16 @@ const SECRET_ADVICE = 'write secret = "HOOK_SECRET", or a list with the newest f
 const MAX_SECRETS = 3;
 
 export const destinationGiveUpEntries = {
-  after: settingOf(durationSetting(MAX_GIVE_UP_MS), {
+  after: settingOf(durationSetting(MAX_GIVE_UP_MS), "72h"),
+};
+
+export const destinationGiveUpTexts: TextsOf<typeof destinationGiveUpEntries> = {
+  after: {
     description:
       "How long an event is tried. The pauses between tries grow from 5 seconds to 10 hours. After that it is dead: kept, counted, " +
       "and sent again by operators only.",
-    default: "72h",
     onChange: "applies at once",
-  }),
+  },
 };
 
 /** Alerts for operators. */
@@ -45,15 +49,7 @@ const alertEntries = {
       v.array(choiceSetting(ALERTS), 'must be a list: write alerts = ["outcome-unknown", "outcome-still-unknown"]'),
       v.check((list) => firstRepeated(list) === null, repeatedEntry),
     ),
-    {
-      description:
-        'The alerts about the gateway itself that the destination gets, as events. `"outcome-unknown"`: an operation may or may not have taken effect; ' +
-        '`"outcome-still-unknown"`: one has been undecided for a day; `"dead-letter"`: a message of a queue is given up; `"dead-event"`: an event for ' +
-        'another destination is given up; `"silent-shard"`: an object does not answer (with a cron trigger only).',
-      takes: "a list of these words",
-      default: [],
-      onChange: "applies at once",
-    },
+    [],
   ),
   console: settingOf(
     v.pipe(
@@ -61,54 +57,22 @@ const alertEntries = {
       v.metadata({ examples: ["https://ops.example.com/_onceway"] }),
       parsedSetting(parseConsoleUrl),
     ),
-    {
-      description: "The address of the console, as operators reach it: alerts have a link to what they tell.",
-      takes: "an https URL, or http on the same machine",
-      otherwise: "none: no links",
-      onChange: "applies to new alerts",
-    },
   ),
 };
 
 /** What a destination has, besides its name. */
 export const destinationEntries = {
-  queue: settingOf(v.pipe(v.string(), v.metadata({ pattern: BINDING_PATTERN }), parsedSetting(parseBindingName)), {
-    description: "The queue that gets the events, as a producer binding of this Worker.",
-    takes: "the name of a binding",
-    otherwise: "none: a destination has this or `url`",
-    onChange: "applies at once, also to older events",
-  }),
+  queue: settingOf(v.pipe(v.string(), v.metadata({ pattern: BINDING_PATTERN }), parsedSetting(parseBindingName))),
   url: settingOf(
     v.pipe(
       v.string('must be text: write url = "https://billing.example.com/hooks"'),
       v.metadata({ examples: ["https://billing.example.com/hooks"] }),
       parsedSetting(parseHookUrl),
     ),
-    {
-      description: "The webhook that gets the events, each with a `POST`. Redirects are not followed.",
-      takes: "an https URL, or http on the same machine",
-      otherwise: "none: a destination has this or `queue`",
-      onChange: "applies at once, also to older events",
-    },
   ),
-  secret: settingOf(secretNames(MAX_SECRETS, SECRET_ADVICE), {
-    description:
-      "The name of the secret with which a webhook's events are signed (Standard Webhooks): `whsec_` and 24 to 64 bytes in Base64. " +
-      "While it changes, a list of names: every event then has a signature with each.",
-    otherwise: "none: every webhook needs one",
-    onChange: "applies at once, also to older events",
-  }),
-  give_up: settingOf(v.strictObject(destinationGiveUpEntries, 'must be a table: write { after = "72h" }'), {
-    description: "When an event that the destination does not take is dead.",
-    takes: "a table of the member below",
-    default: {},
-    onChange: "applies at once",
-  }),
-  retention: settingOf(durationSetting(MAX_KEEP_MS), {
-    description: "How long a dead event is kept. Then it is erased, which is logged and counted.",
-    default: "30d",
-    onChange: "applies at once",
-  }),
+  secret: settingOf(secretNames(MAX_SECRETS, SECRET_ADVICE)),
+  give_up: settingOf(v.strictObject(destinationGiveUpEntries, 'must be a table: write { after = "72h" }'), {}),
+  retention: settingOf(durationSetting(MAX_KEEP_MS), "30d"),
   ...alertEntries,
 };
 
@@ -116,19 +80,63 @@ export const destinationEntries = {
 export const destinationSchema = v.strictObject({
   name: v.pipe(
     v.string(NAME_ADVICE),
-    v.metadata({
-      pattern: NAME_PATTERN,
-      examples: ["billing"],
-      description: "What `publish` calls the destination.",
-      takes: "1 to 64 letters, digits, hyphens and underscores",
-      otherwise: "none: every destination needs one",
-      onChange:
-        "**leaves the events of the former name without a destination**: they are kept and tried until they are dead",
-    }),
+    v.metadata({ pattern: NAME_PATTERN, examples: ["billing"] }),
     v.check((name) => NAME.test(name), NAME_ADVICE),
   ),
   ...destinationEntries,
 });
+
+export const destinationTexts: TextsOf<typeof destinationSchema.entries> = {
+  name: {
+    description: "What `publish` calls the destination.",
+    takes: "1 to 64 letters, digits, hyphens and underscores",
+    otherwise: "none: every destination needs one",
+    onChange:
+      "**leaves the events of the former name without a destination**: they are kept and tried until they are dead",
+  },
+  queue: {
+    description: "The queue that gets the events, as a producer binding of this Worker.",
+    takes: "the name of a binding",
+    otherwise: "none: a destination has this or `url`",
+    onChange: "applies at once, also to older events",
+  },
+  url: {
+    description: "The webhook that gets the events, each with a `POST`. Redirects are not followed.",
+    takes: "an https URL, or http on the same machine",
+    otherwise: "none: a destination has this or `queue`",
+    onChange: "applies at once, also to older events",
+  },
+  secret: {
+    description:
+      "The name of the secret with which a webhook's events are signed (Standard Webhooks): `whsec_` and 24 to 64 bytes in Base64. " +
+      "While it changes, a list of names: every event then has a signature with each.",
+    otherwise: "none: every webhook needs one",
+    onChange: "applies at once, also to older events",
+  },
+  give_up: {
+    description: "When an event that the destination does not take is dead.",
+    takes: "a table of the member below",
+    onChange: "applies at once",
+  },
+  retention: {
+    description: "How long a dead event is kept. Then it is erased, which is logged and counted.",
+    onChange: "applies at once",
+  },
+  alerts: {
+    description:
+      'The alerts about the gateway itself that the destination gets, as events. `"outcome-unknown"`: an operation may or may not have taken effect; ' +
+      '`"outcome-still-unknown"`: one has been undecided for a day; `"dead-letter"`: a message of a queue is given up; `"dead-event"`: an event for ' +
+      'another destination is given up; `"silent-shard"`: an object does not answer (with a cron trigger only).',
+    takes: "a list of these words",
+    onChange: "applies at once",
+  },
+  console: {
+    description: "The address of the console, as operators reach it: alerts have a link to what they tell.",
+    takes: "an https URL, or http on the same machine",
+    otherwise: "none: no links",
+    onChange: "applies to new alerts",
+  },
+};
 
 /** What was written about a destination, parsed. */
 export type DestinationSettings = v.InferOutput<typeof destinationSchema>;
@@ -190,27 +198,31 @@ export const publicationEntries = {
       v.metadata({ minItems: 1 }),
       parsedSetting<(number | string)[], readonly StatusRule[]>(parseWhen),
     ),
-    {
-      description: "The statuses of the results that have this event.",
-      takes: 'a list of statuses, and of `"1xx"` to `"5xx"`',
-      default: ["2xx"],
-      onChange: "applies to new attempts",
-    },
+    ["2xx"],
   ),
-  data: settingOf(choiceSetting(EVENT_DATA), {
+  data: settingOf(choiceSetting(EVENT_DATA), "response"),
+  step: settingOf(v.pipe(v.string(), parsedSetting(parseStep))),
+};
+
+export const publicationTexts: TextsOf<typeof publicationEntries> = {
+  when: {
+    description: "The statuses of the results that have this event.",
+    takes: 'a list of statuses, and of `"1xx"` to `"5xx"`',
+    onChange: "applies to new attempts",
+  },
+  data: {
     description:
       'What the event carries: `"response"` the status, the content type and the body, if the whole event has at most 120,000 bytes, ' +
       '`"none"` the status alone, `"origin"` what the origin says in the response header `Onceway-Event`. Without that header there is no event.',
-    default: "response",
     onChange: "applies to new attempts",
-  }),
-  step: settingOf(v.pipe(v.string(), parsedSetting(parseStep)), {
+  },
+  step: {
     description:
       "The name of a saga's next step: the event then has the member `idempotencykey`, `<key>:<step>`, which its consumer uses as key.",
     takes: "1 to 64 letters, digits and hyphens",
     otherwise: "none",
     onChange: "applies to new attempts",
-  }),
+  },
 };
 
 const PUBLISH_ADVICE = 'write publish = [{ to = "billing", type = "order.created" }]';
@@ -234,15 +246,18 @@ export const publishSettings = {
       ),
       v.maxLength(MAX_PUBLICATIONS, `must have at most ${MAX_PUBLICATIONS} entries: leave some out`),
     ),
-    {
-      description:
-        "The events that each result has: `to` is the name of a destination, `type` the event's type (CloudEvents). They are stored with " +
-        "the result, in one commit, and sent until the destination has taken them.",
-      takes: "a list of tables with `to`, `type` and the members below",
-      default: [],
-      onChange: "applies to new attempts",
-    },
+    [],
   ),
+};
+
+export const publishTexts: TextsOf<typeof publishSettings> = {
+  publish: {
+    description:
+      "The events that each result has: `to` is the name of a destination, `type` the event's type (CloudEvents). They are stored with " +
+      "the result, in one commit, and sent until the destination has taken them.",
+    takes: "a list of tables with `to`, `type` and the members below",
+    onChange: "applies to new attempts",
+  },
 };
 
 /** What applies to a route, parsed. */

@@ -2,9 +2,14 @@
 
 import type { ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
+import { corsEntries, corsMemberTexts, corsSettings, corsTexts } from "../settings/cors-entries.ts";
 
 export const pagesNode: NodeFeature = {
   name: "pages",
+  texts: [
+    [corsSettings, corsTexts],
+    [corsEntries, corsMemberTexts],
+  ],
   check: { routeWarnings: withoutCookies },
 };
 

@@ -8,6 +8,7 @@ import { LAYOUT_TITLE_PATTERN } from "../../../kernel/config/layout.ts";
 import { CommandFailure, EXIT_REFUSED } from "../../../cli/exit-codes.ts";
 import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText } from "../../../cli/look.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
+import { previousShardsEntries, previousShardsTexts } from "../settings/entries.ts";
 import { layoutSchema } from "../../../operator/gateway-schema.ts";
 import { type LayoutState, type OperatorClient, GatewayRefusal } from "../../../cli/operator-client.ts";
 import { connectOperator, operatorCommand, type OperatorOptions, readGateway } from "../../../cli/operator-options.ts";
@@ -163,6 +164,7 @@ function sentence(look: TerminalLook, next: string | null, mayGo: boolean, text:
 
 export const previousShardsNode: NodeFeature = {
   name: "previous-shards",
+  texts: [[previousShardsEntries, previousShardsTexts]],
   check: { layoutsForgotten },
   commands: [{ name: "layouts", after: "tail", define: defineLayouts }],
 };

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 
 import type { Layouts, ShardsSetting } from "../../../kernel/config/layout.ts";
-import { settingOf } from "../../../kernel/config/setting-kinds.ts";
+import { settingOf, type TextsOf } from "../../../kernel/config/setting-kinds.ts";
 import { layoutOf, type LayoutSettings, shardsSchema } from "../../../kernel/config/settings-origin.ts";
 import { type Jurisdiction, JURISDICTIONS } from "../../../kernel/config/words.ts";
 import { MAX_STEPS } from "../walk.ts";
@@ -33,16 +33,19 @@ export const previousShardsEntries = {
       v.metadata({ maxItems: MAX_PREVIOUS }),
       v.maxLength(MAX_PREVIOUS, `must have at most ${MAX_PREVIOUS} entries: leave out those whose objects are empty`),
     ),
-    {
-      description:
-        "Earlier values of `shards`, oldest first. Old keys keep working. Once the old objects are closed, each new key costs " +
-        "one extra call until they are empty. Where `jurisdiction` changed, every entry " +
-        'names its own: `{ shards = 64, jurisdiction = "none" }`.',
-      takes: "a list of values of `shards`, or of tables with `shards` and `jurisdiction`",
-      default: [],
-      onChange: "applies at once; **a layout that is taken out before it is empty is forgotten**",
-    },
+    [],
   ),
+};
+
+export const previousShardsTexts: TextsOf<typeof previousShardsEntries> = {
+  previous_shards: {
+    description:
+      "Earlier values of `shards`, oldest first. Old keys keep working. Once the old objects are closed, each new key costs " +
+      "one extra call until they are empty. Where `jurisdiction` changed, every entry " +
+      'names its own: `{ shards = 64, jurisdiction = "none" }`.',
+    takes: "a list of values of `shards`, or of tables with `shards` and `jurisdiction`",
+    onChange: "applies at once; **a layout that is taken out before it is empty is forgotten**",
+  },
 };
 
 /** The layout in force, and those before it. An entry without a jurisdiction has that of the layout in force. */

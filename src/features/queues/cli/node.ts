@@ -8,10 +8,14 @@ import { queueConsumerProblems } from "../settings/check-file.ts";
 import { queueWarnings } from "../settings/queue-checks.ts";
 import {
   giveUpEntries,
+  giveUpTexts,
   QUEUE_INHERITS,
   queueDefaultEntries,
+  queueDefaultTexts,
   queueOnlyEntries,
+  queueOnlyTexts,
   queueSchema,
+  queueTexts,
 } from "../settings/queue-entries.ts";
 
 const { queue, to, dead_letter } = queueSchema.entries;
@@ -36,6 +40,12 @@ export const queuesVariable: NodeVariable = {
 export const queuesNode: NodeFeature = {
   name: "queues",
   variable: queuesVariable,
+  texts: [
+    [{ queue }, queueTexts],
+    [queueOnlyEntries, queueOnlyTexts],
+    [queueDefaultEntries, queueDefaultTexts],
+    [giveUpEntries, giveUpTexts],
+  ],
   check: {
     warnings: ({ queues }) => queues.flatMap(queueWarnings),
     fileProblems: (prefix, own, { queues }) => queueConsumerProblems(prefix, own, queues),

@@ -11,6 +11,7 @@ import {
   durationSetting,
   parsedSetting,
   settingOf,
+  type TextsOf,
   statusesSetting,
 } from "../../../kernel/config/setting-kinds.ts";
 import { DAY_MS } from "../../../kernel/config/units.ts";
@@ -38,11 +39,14 @@ const MESSAGE_FORMS = ["bytes", "json", "none"] as const;
 const QUEUE_MESSAGE = 'must be the name of a queue: write queue = "orders"';
 
 export const giveUpEntries = {
-  after: settingOf(durationSetting(MAX_GIVE_UP_MS), {
+  after: settingOf(durationSetting(MAX_GIVE_UP_MS), "24h"),
+};
+
+export const giveUpTexts: TextsOf<typeof giveUpEntries> = {
+  after: {
     description: "The age of a message at which a refused attempt is the last.",
-    default: "24h",
     onChange: "applies at once",
-  }),
+  },
 };
 
 /** The settings that only queues have. */
@@ -52,10 +56,6 @@ export const queueOnlyEntries = {
     v.metadata({
       pattern: "^(?:/|https?://)[^#]*$",
       examples: ["/internal/orders"],
-      description: "Where each message is sent with `POST`.",
-      takes: "a path at the origin, or a URL",
-      otherwise: "none: every queue needs one",
-      onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
     }),
     parsedSetting(parseTo),
   ),
@@ -77,15 +77,7 @@ export const queueOnlyEntries = {
       v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
       parsedSetting<(string | string[] | { template: string })[], MessageKey>(parseMessageKey),
     ),
-    {
-      description:
-        "Where a message's key may be, in the order in which it is looked for, as in `key_from` of routes. `id` is the message's own " +
-        "id, which is another one if its producer sends it twice; it comes last.",
-      takes:
-        'a list of `"json:/POINTER"`, `"cloudevent"`, `"id"`, of lists of places, or of `{ template = "order-{json:/POINTER}" }`',
-      default: ["id"],
-      onChange: "**names other records**: a message that is delivered again is processed again",
-    },
+    ["id"],
   ),
   scope: settingOf(
     v.pipe(
@@ -97,12 +89,7 @@ export const queueOnlyEntries = {
       v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} entries: leave some out`),
       parsedSetting<string[], readonly KeyPart[]>(parseMessageScope),
     ),
-    {
-      description: "Whose key it is, besides the queue: places in the body.",
-      takes: 'a list of `"json:/POINTER"`',
-      default: [],
-      onChange: "**names other records**: a message that is delivered again is processed again",
-    },
+    [],
   ),
   headers: settingOf(
     v.pipe(
@@ -116,12 +103,7 @@ export const queueOnlyEntries = {
       ),
       parsedSetting(parseHeaderTable),
     ),
-    {
-      description: "Headers that the origin gets with each message. `secret:NAME` stands for the value of a secret.",
-      takes: "a table of headers",
-      default: {},
-      onChange: "applies to new attempts: the next attempt of a message that has failed has the new headers",
-    },
+    {},
   ),
   done: settingOf(
     v.pipe(
@@ -129,56 +111,84 @@ export const queueOnlyEntries = {
       v.metadata({ minItems: 1 }),
       parsedSetting<(number | string)[], readonly number[]>(parseDone),
     ),
-    {
-      description: "The statuses of results that settle a message. Any other result makes a dead letter `rejected`.",
-      takes: 'a list of statuses, and of `"2xx"` to `"5xx"`',
-      default: ["2xx", "3xx"],
-      onChange: "applies at once",
-    },
+    ["2xx", "3xx"],
   ),
-  give_up: settingOf(v.strictObject(giveUpEntries, 'must be a table: write { after = "24h" }'), {
+  give_up: settingOf(v.strictObject(giveUpEntries, 'must be a table: write { after = "24h" }'), {}),
+  dead_letter: v.strictObject(
+    { binding: v.pipe(v.string(), v.metadata({ pattern: BINDING_PATTERN })) },
+    'must be a table: write dead_letter = { binding = "ORDERS_DEAD" }',
+  ),
+};
+
+export const queueOnlyTexts: TextsOf<typeof queueOnlyEntries> = {
+  to: {
+    description: "Where each message is sent with `POST`.",
+    takes: "a path at the origin, or a URL",
+    otherwise: "none: every queue needs one",
+    onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
+  },
+  key: {
+    description:
+      "Where a message's key may be, in the order in which it is looked for, as in `key_from` of routes. `id` is the message's own " +
+      "id, which is another one if its producer sends it twice; it comes last.",
+    takes:
+      'a list of `"json:/POINTER"`, `"cloudevent"`, `"id"`, of lists of places, or of `{ template = "order-{json:/POINTER}" }`',
+    onChange: "**names other records**: a message that is delivered again is processed again",
+  },
+  scope: {
+    description: "Whose key it is, besides the queue: places in the body.",
+    takes: 'a list of `"json:/POINTER"`',
+    onChange: "**names other records**: a message that is delivered again is processed again",
+  },
+  headers: {
+    description: "Headers that the origin gets with each message. `secret:NAME` stands for the value of a secret.",
+    takes: "a table of headers",
+    onChange: "applies to new attempts: the next attempt of a message that has failed has the new headers",
+  },
+  done: {
+    description: "The statuses of results that settle a message. Any other result makes a dead letter `rejected`.",
+    takes: 'a list of statuses, and of `"2xx"` to `"5xx"`',
+    onChange: "applies at once",
+  },
+  give_up: {
     description:
       "When a message that the origin never takes becomes a dead letter: `exhausted` if it was refused, `outcome-unknown` if the outcome of the last attempt is unknown, `store-unavailable` if its object could not be reached.",
     takes: "a table of the member below",
-    default: {},
     onChange: "applies at once",
-  }),
-  dead_letter: v.pipe(
-    v.strictObject(
-      { binding: v.pipe(v.string(), v.metadata({ pattern: BINDING_PATTERN })) },
-      'must be a table: write dead_letter = { binding = "ORDERS_DEAD" }',
-    ),
-    v.metadata({
-      description: "The queue that gets the dead letters, as a producer binding of this Worker.",
-      takes: '`{ binding = "ORDERS_DEAD" }`',
-      otherwise: "none: every queue needs one",
-      onChange: "applies at once",
-    }),
-  ),
+  },
+  dead_letter: {
+    description: "The queue that gets the dead letters, as a producer binding of this Worker.",
+    takes: '`{ binding = "ORDERS_DEAD" }`',
+    otherwise: "none: every queue needs one",
+    onChange: "applies at once",
+  },
 };
 
 /** Those of routes whose default is another for queues. They are not inherited from `IDEMPOTENCY`, whose values are for clients. */
 export const queueDefaultEntries = {
   fingerprint: settingOf(
     v.strictObject({ body: choiceSetting(MESSAGE_FORMS) }, 'must be a table: write { body = "json" }'),
-    {
-      description: "How a message's body counts in its fingerprint. Producers write JSON in any order.",
-      takes: '`{ body = "json" }`, `"bytes"` or `"none"`',
-      default: { body: "json" },
-      onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
-    },
+    { body: "json" },
   ),
-  retention: settingOf(durationSetting(365 * DAY_MS), {
+  retention: settingOf(durationSetting(365 * DAY_MS), "7d"),
+  ambiguous: settingOf(statusesSetting(), [408, 500, 502, 504, 520, 522, 524]),
+};
+
+export const queueDefaultTexts: TextsOf<typeof queueDefaultEntries> = {
+  fingerprint: {
+    description: "How a message's body counts in its fingerprint. Producers write JSON in any order.",
+    takes: '`{ body = "json" }`, `"bytes"` or `"none"`',
+    onChange: "**makes redeliveries of older messages look like reuse: dead letters `key-reused`**",
+  },
+  retention: {
     description: "How long a finished record is kept: longer than its queue can deliver the message again.",
-    default: "7d",
     onChange: "applies to new attempts",
-  }),
-  ambiguous: settingOf(statusesSetting(), {
+  },
+  ambiguous: {
     description:
       "Statuses that leave open whether the origin acted. 500 is one of them, because nobody reads it as an answer.",
-    default: [408, 500, 502, 504, 520, 522, 524],
     onChange: "applies at once",
-  }),
+  },
 };
 
 /** Settings of routes that mean the same for queues, and are inherited from `IDEMPOTENCY`. */
@@ -207,16 +217,18 @@ export const QUEUE_INHERITS: readonly string[] = [
 /** The name of a queue, as wrangler accepts it. */
 const queueName = v.pipe(
   v.string(QUEUE_MESSAGE),
-  v.metadata({
-    pattern: NAME_PATTERN,
-    examples: ["orders"],
+  v.metadata({ pattern: NAME_PATTERN, examples: ["orders"] }),
+  v.check((name) => new RegExp(NAME_PATTERN).test(name), QUEUE_MESSAGE),
+);
+
+export const queueTexts: TextsOf<{ queue: unknown }> = {
+  queue: {
     description: "The queue whose messages are processed. It is always part of a key's scope.",
     takes: "the name of a queue",
     otherwise: "none: every entry needs one",
     onChange: "**names other records**",
-  }),
-  v.check((name) => new RegExp(NAME_PATTERN).test(name), QUEUE_MESSAGE),
-);
+  },
+};
 
 /** One `[[vars.QUEUES]]`, without what it inherits. */
 export const queueSchema = v.strictObject({

@@ -7,6 +7,8 @@ import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 
 import { markdownTable, settingTexts } from "../../../../src/cli/settings-table.ts";
+import { MAX_SHARDS } from "../../../../src/kernel/config/layout.ts";
+import { MAX_KEY_LENGTH } from "../../../../src/kernel/record/units.ts";
 import { fingerprintEntries } from "../../../../src/kernel/config/settings-fingerprint.ts";
 import { noteEntries } from "../../../../src/kernel/notes/settings-note.ts";
 import { keyFormatEntries } from "../../../../src/kernel/config/settings-key.ts";
@@ -71,6 +73,12 @@ describe("the table of settings", () => {
     const { route, settings } = definitions;
     const editors = new Map([...sentences(settings.properties, ""), ...sentences(route.properties, "")]);
     expect(editors).toEqual(new Map(ROWS.map(({ name, meaning }) => [name, meaning])));
+  });
+
+  it("names the bounds that hold, where a text has them as numbers", () => {
+    const text = (name: string) => settingTexts().find((one) => one.name === name);
+    expect(text("shards")?.takes).toContain(`1 to ${MAX_SHARDS},`);
+    expect(text("key_format.max")?.default).toContain(`${MAX_KEY_LENGTH},`);
   });
 
   const DESTINATIONS = [{ name: "audit", queue: "AUDIT" }];
