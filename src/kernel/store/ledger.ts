@@ -14,7 +14,7 @@ import { ExpiredRecords } from "./expired-records.ts";
 import { ExpiryBuckets, expiryBucketOf } from "./expiry-buckets.ts";
 import { type PreferredSlots, IS_IN_FLIGHT, rowLocationOf, RecordNumbers } from "./record-numbers.ts";
 import { type RecordEntry, entryOf, findIn, formFor, readableEntries } from "./entry.ts";
-import { FOUND_COLUMNS, type FoundRow } from "./record-row.ts";
+import { FOUND_COLUMNS, type FoundColumns, foundRow, type FoundRow } from "./record-row.ts";
 import { RecordRows } from "./record-rows.ts";
 import { chunksOf, largeBody, needsBody, RecordBodies } from "./record-bodies.ts";
 import { ExcerptReader } from "../notes/excerpts.ts";
@@ -112,8 +112,8 @@ export class Ledger {
     }
     const { from, through } = this.numbers.window(id);
     for (const query of this.#find.queries) {
-      const [row] = this.#sql.exec<FoundRow>(query, from, through, id).toArray();
-      if (row !== undefined) return row;
+      const [columns] = this.#sql.exec<FoundColumns>(query, from, through, id).toArray();
+      if (columns !== undefined) return foundRow(columns);
     }
     return null;
   }
@@ -250,7 +250,10 @@ export class Ledger {
    */
   inFlight(): readonly { readonly id: RecordId; readonly entry: RecordEntry }[] {
     return readableEntries(
-      this.#sql.exec<FoundRow>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`).toArray(),
+      this.#sql
+        .exec<FoundColumns>(`SELECT ${FOUND_COLUMNS} FROM records ${FIRST_CHUNKS} WHERE ${IS_IN_FLIGHT}`)
+        .toArray()
+        .map(foundRow),
     );
   }
 }

@@ -31,8 +31,9 @@ export const numberAfter = (bucket: string): string => `((${bucket} + 1) << ${SL
 /** SQL: the bucket and the slot of a number. */
 export const bucketOf = (number: string): string => `${number} >> ${SLOT_BITS}`;
 export const slotOf = (number: string): string => `${number} & ${LAST_SLOT}`;
-/** SQL: the columns that say where a record is. */
-export const LOCATION_COLUMNS = `${bucketOf("records.number")} AS bucket, ${slotOf("records.number")} AS slot`;
+/** SQL: where a record is. */
+export const LOCATION = { bucket: bucketOf("records.number"), slot: slotOf("records.number") };
+export const LOCATION_COLUMNS = `${LOCATION.bucket} AS bucket, ${LOCATION.slot} AS slot`;
 /** SQL: whether a record is in the bucket of those in flight. */
 export const IS_IN_FLIGHT = `records.number <= ${LAST_SLOT}`;
 /** SQL: in any other, for statements that have an upper bound of their own: SQLite seeks by one only. */

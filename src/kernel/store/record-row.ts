@@ -6,15 +6,61 @@ import { KEY_FORM_LINE, recordFault } from "../record/record-fault.ts";
 import type { TimelineEvent } from "../record/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../record/units.ts";
 import { endOf, expiryBucketOf, IN_FLIGHT } from "./expiry-buckets.ts";
-import { LAST_BUCKET, LOCATION_COLUMNS, rowLocationOf, type LocationColumns, WAITING } from "./record-numbers.ts";
-import { FOUND_RESPONSE_COLUMNS, KEPT, type ResponseRow } from "./response-rows.ts";
+import {
+  LAST_BUCKET,
+  LOCATION,
+  LOCATION_COLUMNS,
+  rowLocationOf,
+  type LocationColumns,
+  WAITING,
+} from "./record-numbers.ts";
+import {
+  FOUND_RESPONSE_COLUMNS,
+  KEPT,
+  RESPONSE_MEMBERS,
+  type ResponseColumns,
+  type ResponseRow,
+} from "./response-rows.ts";
 import { readAcceptance } from "./stored-request.ts";
 import { hasMembers, readStoredJson, readTime, readWhole, UnreadableError } from "./unreadable.ts";
 
+/** Those that `readRecord` reads, with the number's two halves. */
+const RECORD_MEMBERS: readonly string[] = [
+  "id",
+  "state",
+  "fingerprint",
+  "attempt_id",
+  "attempt",
+  "started_at",
+  "locked_until",
+  "unknown",
+  "lock_ms",
+  "retention_ms",
+  "unknown_retention_ms",
+  "retry_from",
+  "completed_at",
+  "expires_at",
+  "status",
+  "kept",
+  "verify_at",
+  "verifications",
+  "remember_ms",
+  "may_have_acted",
+  "accepted",
+  "start_at",
+  "publish",
+];
 /** The columns that `readRecord` reads. */
-export const RECORD_COLUMNS = `${LOCATION_COLUMNS}, id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, unknown_retention_ms, retry_from, completed_at, expires_at, status, kept, verify_at, verifications, remember_ms, may_have_acted, accepted, start_at, publish`;
-/** Also the columns that `readResponse` reads: one statement, since most records that are found are replayed. */
-export const FOUND_COLUMNS = `${RECORD_COLUMNS}, key_form, history, ${FOUND_RESPONSE_COLUMNS}`;
+export const RECORD_COLUMNS = `${LOCATION_COLUMNS}, ${RECORD_MEMBERS.join()}`;
+const FOUND_MEMBERS = [...RECORD_MEMBERS, "key_form", "history", ...RESPONSE_MEMBERS];
+/** SQL: a member's name and value. JSON holds no bytes: for those, which none may have, half stands, which is neither a text nor whole. */
+const memberOf = (name: string): string => `'${name}', CASE typeof(${name}) WHEN 'blob' THEN 0.5 ELSE ${name} END`;
+const MEMBERS = `'bucket', ${LOCATION.bucket}, 'slot', ${LOCATION.slot}, ${FOUND_MEMBERS.map(memberOf).join()}`;
+/**
+ * Also those that `readResponse` reads: one statement, since most records that are found are replayed. All but two as one JSON text, which
+ * is made only of a row that is found: the runtime makes the name of each column anew whenever a statement is executed.
+ */
+export const FOUND_COLUMNS = `json_object(${MEMBERS}) AS members, ${FOUND_RESPONSE_COLUMNS}`;
 
 /** A row of `records`, without the response. */
 export interface RecordRow extends LocationColumns {
@@ -43,8 +89,18 @@ export interface RecordRow extends LocationColumns {
   readonly publish: string | null;
 }
 
+/** What `FOUND_COLUMNS` name. */
+export interface FoundColumns extends Record<string, SqlStorageValue>, ResponseColumns {
+  readonly members: string;
+}
+
 /** A row of `records` with the form of its key, its history and the response. */
 export type FoundRow = RecordRow & ResponseRow & { readonly key_form: string | null; readonly history: string | null };
+
+export function foundRow({ members, headers, body }: FoundColumns): FoundRow {
+  const row: FoundRow = JSON.parse(members);
+  return Object.assign(row, { headers, body });
+}
 
 /** How the origin got the key of a record's first attempt (kernel/request/origin-key.ts); `null`: it got none that is known. */
 export function readKeyForm({ key_form: form }: Pick<FoundRow, "key_form">): string | null {

@@ -4,16 +4,20 @@ import { type BodyNumber, bodyNumber } from "../record/units.ts";
 import { exactBuffer, FIRST_CHUNK_KEY } from "./bodies.ts";
 import { readStoredJson, readWhole, UnreadableError } from "./unreadable.ts";
 
-/** The columns of a record's row that its response needs. */
-export interface ResponseRow {
-  readonly attempt_id: string;
-  readonly status: number | null;
-  readonly kept: number | null;
-  readonly status_text: string | null;
+/** Those that may be bytes. */
+export interface ResponseColumns {
   /** Bytes: the envelope of an encrypted response. */
   readonly headers: string | ArrayBuffer | null;
   /** The body, if it is small. */
   readonly body: ArrayBuffer | null;
+}
+
+/** The columns of a record's row that its response needs. */
+export interface ResponseRow extends ResponseColumns {
+  readonly attempt_id: string;
+  readonly status: number | null;
+  readonly kept: number | null;
+  readonly status_text: string | null;
   readonly body_bytes: number | null;
   readonly chunks: number | null;
   /** The body in chunks that belongs to the record, or will, if it gets any. */
@@ -103,7 +107,8 @@ export function sizeOf(body: StoredBody): number {
 export const RESPONSE_COLUMNS = ["status_text", "headers", "body", "body_bytes", "chunks"];
 
 /** The columns that `readResponse` reads besides the record's own, and what they are joined with. */
-export const FOUND_RESPONSE_COLUMNS = `status_text, ifnull(headers, head) AS headers, CASE WHEN chunks = 1 AND body_bytes <= ${IN_ROW_BYTES} THEN bytes ELSE body END AS body, body_bytes, chunks, body_number`;
+export const RESPONSE_MEMBERS = ["status_text", "body_bytes", "chunks", "body_number"];
+export const FOUND_RESPONSE_COLUMNS = `ifnull(headers, head) AS headers, CASE WHEN chunks = 1 AND body_bytes <= ${IN_ROW_BYTES} THEN bytes ELSE body END AS body`;
 export const FIRST_CHUNKS = `LEFT JOIN chunks AS first ON first.number = CASE WHEN chunks > 0 THEN ${FIRST_CHUNK_KEY} END`;
 
 export function writeResponse(response: KeptResponse | null): readonly SqlStorageValue[] {
