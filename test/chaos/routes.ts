@@ -72,7 +72,7 @@ const ROUTES: readonly ChaosRoute[] = [
   { path: "/hold-wait", unknown: "hold", duplicate: "wait", retentionMs: 6_000, publishes: true },
   { path: "/hold-json", unknown: "hold", duplicate: "reject", retentionMs: 9_000, json: true },
   { path: "/hold-selected", unknown: "hold", duplicate: "wait", retentionMs: 12_000, json: true, selected: true },
-  { path: "/hold-body-key", unknown: "hold", duplicate: "wait", retentionMs: 10_000, bodyKey: true },
+  { path: "/hold-body-key", unknown: "hold", duplicate: "wait", retentionMs: 10_000, bodyKey: true }, // feature: key-sources
   { path: "/hold-small", unknown: "hold", duplicate: "attach", retentionMs: 15_000, small: true, publishes: true },
   {
     path: "/hold-late",

@@ -42,7 +42,10 @@ function problems(toml: string): readonly string[] {
 }
 
 describe("a file with destinations", () => {
-  it.each(["[[queues.producers]]", "idempotencykey"])("is fine as the page of events shows it, with %s", (text) => {
+  it.each([
+    "[[queues.producers]]",
+    "idempotencykey", // feature: key-sources
+  ])("is fine as the page of events shows it, with %s", (text) => {
     const shown = parse(blockWith("src/features/outbox/README.md", text));
     expect(checkWranglerConfig({ ...parse(BASE), ...shown })).toMatchObject([{ problems: [], warnings: [] }]);
   });
