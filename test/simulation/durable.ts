@@ -47,7 +47,7 @@ const TABLES = ["records", "chunks", "discarded", "remote"];
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** What a mistake in a step of the schema might do to such a row. */
+/** What a mistaken change of the schema might do to such a row. */
 export function corruptions({ state }: DurableRow): readonly string[] {
   const always = ["state = 'lost'", "retention_ms = 0"];
   switch (state) {

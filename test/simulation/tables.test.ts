@@ -50,9 +50,9 @@ function wholeObject(): { readonly sql: SqlStorage; readonly disk: Disk } {
     () => undefined,
   );
   const { sql } = storage;
-  schema.migrate(sql);
+  schema.makeTables(sql);
   for (const [name, make] of Object.entries(schema)) {
-    if (/^make\w+Tables?$/.test(name) && typeof make === "function") Reflect.apply(make, null, [sql]);
+    if (/^make\w+Table$/.test(name) && typeof make === "function") Reflect.apply(make, null, [sql]);
   }
   new AuditLogStore(sql, (run) => storage.transactionSync(run)).end(1, "changes nothing"); // feature: audit
   for (const table of LATER_TABLES) sql.exec(table);

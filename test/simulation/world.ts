@@ -426,7 +426,7 @@ export class World {
     this.clients.crash();
   }
 
-  /** A new instance finds a row that a mistaken step of the schema has changed. */
+  /** A new instance finds a row that a mistaken change of the schema has left. */
   corrupt(record: string, change: string): void {
     this.crash();
     this.disk.statement(`UPDATE records SET ${change} WHERE id = ?`).run(record);

@@ -5,13 +5,6 @@
 import { type Fingerprint, type RecordId, recordId } from "../record/units.ts";
 import { makeAliasesTable, type LedgerSql } from "../store/schema.ts";
 
-/**
- * Keeps code that knows no aliases from claiming under a name whose record has another name: its INSERT fails, so it sends nothing
- * to the origin.
- */
-const TRIGGER =
-  "CREATE TRIGGER IF NOT EXISTS aliased BEFORE INSERT ON records WHEN EXISTS (SELECT 1 FROM aliases WHERE id = NEW.id) BEGIN SELECT RAISE(ABORT, 'aliased'); END";
-
 /** Finds the names of a record that is erased. */
 const INDEX = "CREATE INDEX IF NOT EXISTS aliases_by_target ON aliases (target)";
 
@@ -30,7 +23,7 @@ export class AliasRows {
   readonly #sql: LedgerSql;
   /** Whether there are any. Only this object writes them. */
   #exist: boolean;
-  /** Whether this instance has seen to it that the table and the trigger exist. */
+  /** Whether this instance has seen to it that the table exists. */
   #isReady = false;
 
   /** `mayExist`: whether the table exists. */
@@ -59,7 +52,6 @@ export class AliasRows {
     if (!this.#isReady) {
       makeAliasesTable(this.#sql);
       this.#sql.exec(INDEX);
-      this.#sql.exec(TRIGGER);
     }
     for (const name of names) {
       this.#sql.exec(

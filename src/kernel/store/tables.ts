@@ -31,7 +31,6 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
   closed: { why: OF_CHANGE }, // feature: previous-shards
   closed_before: { why: OF_CHANGE }, // feature: previous-shards
   reach: { why: "is of use to look-ups of records, which are counted" },
-  steps_taken: { why: "is of use to the schema" },
 };
 
 /** What the object holds, without what it has none of. */

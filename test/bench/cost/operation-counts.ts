@@ -52,7 +52,7 @@ const TABLE = {
   erasedLarge:        [0,         0,         2,       0,      0,     0,      0],
   firstMebibyte:      [8,         11,         6,       0,      5,     1,      1],
   replayMebibyte:     [5,         7,         0,       0,      0,     1,      0],
-  tables:             [15,        30,        17,      0,      0,     0,      0],
+  tables:             [11,        17,        14,      0,      0,     0,      0],
   erased:             [7,         210,       100,     1,      0,     0,      0],
   erasedMebibyte:     [0,         0,         5,       0,      0,     0,      0],
 } satisfies Readonly<Record<string, Row>>;

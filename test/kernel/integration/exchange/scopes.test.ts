@@ -21,10 +21,6 @@ const as = (caller: string, tenant = "t"): Readonly<Record<string, string>> => (
   "x-tenant": tenant,
 });
 
-/** A statement that code without aliases would make for a claim under the name of the only record's alias. */
-const CLAIM_UNDER_ALIAS = `INSERT INTO records (id, state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, key, route)
-  SELECT (SELECT id FROM aliases), state, fingerprint, attempt_id, attempt, started_at, locked_until, unknown, lock_ms, retention_ms, key, route FROM records`;
-
 describe.each([
   ["narrowing", NONE, CREDENTIAL],
   ["widening", CREDENTIAL, TENANT],
@@ -150,16 +146,6 @@ it("a record is found under its older name in an object of an older layout, and 
   expect(all.calls).toHaveLength(3);
 });
 // feature: previous-shards ends
-
-it("code that knows no aliases cannot claim under the name of one", async () => {
-  const all = new Deployments();
-  const next = all.deploy(1, [], { scope: CREDENTIAL, previous_scope: [NONE] });
-  const key = fresh();
-  await next.send(key);
-  await all.within(1, key, (_ledger, { sql }) => {
-    expect(() => sql.exec(CLAIM_UNDER_ALIAS)).toThrow("aliased");
-  });
-});
 
 it("aliases go with their record, whether it expires, is replaced or is forgotten", async () => {
   const all = new Deployments();

@@ -1,4 +1,4 @@
-// Rows that say what no code of this gateway writes, as a mistake in a step of the schema would leave them. A time that is missing must
+// Rows that say what no code of this gateway writes, as a mistake in a change of the schema would leave them. A time that is missing must
 // not read as 1970: nothing is begun for such a record, it stays, and others go on.
 
 import { describe, expect, it, vi } from "vitest";

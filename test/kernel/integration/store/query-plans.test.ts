@@ -49,8 +49,6 @@ const ANY_SCAN = "";
 
 /** Allowed scans, and why their cost does not grow with the number of records. */
 const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
-  // As many rows as the schema has tables and indexes, and only for a new object.
-  [/^SELECT name FROM sqlite_schema WHERE name IN \('migrations', /, "SCAN sqlite_schema"],
   // Once for each instance.
   [/^SELECT body FROM discarded$/, "SCAN discarded"],
   // The index holds only what is discarded.
@@ -84,8 +82,6 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^SELECT route, state, started_at, expires_at, history FROM records WHERE number IN .*$/, "SCAN (subquery-1)"],
   // A row per bucket, of which there are a handful; the table is SQLite's own, in memory.
   [/^WITH RECURSIVE found/, "SCAN found"],
-  // As many rows as the schema has tables and indexes.
-  [/^SELECT name FROM sqlite_schema WHERE name IN \('aliases', /, "SCAN sqlite_schema"],
   // One row at most.
   [/^SELECT slots FROM reach$/, "SCAN reach"],
   // One row for each live expiry bucket; the rows are in the statement's text.
