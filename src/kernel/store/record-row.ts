@@ -54,7 +54,7 @@ const RECORD_MEMBERS: readonly string[] = [
 export const RECORD_COLUMNS = `${LOCATION_COLUMNS}, ${RECORD_MEMBERS.join()}`;
 const FOUND_MEMBERS = [...RECORD_MEMBERS, "key_form", "history", ...RESPONSE_MEMBERS];
 /** SQL: a member's name and value. JSON holds no bytes: for those, which none may have, half stands, which is neither a text nor whole. */
-const memberOf = (name: string): string => `'${name}', CASE typeof(${name}) WHEN 'blob' THEN 0.5 ELSE ${name} END`;
+const memberOf = (name: string): string => `'${name}', iif(typeof(${name}) = 'blob', 0.5, ${name})`;
 const MEMBERS = `'bucket', ${LOCATION.bucket}, 'slot', ${LOCATION.slot}, ${FOUND_MEMBERS.map(memberOf).join()}`;
 /**
  * Also those that `readResponse` reads: one statement, since most records that are found are replayed. All but two as one JSON text, which
