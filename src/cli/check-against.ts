@@ -58,10 +58,7 @@ function movedAway(jurisdiction: string | null, running: readonly RunningLayout[
 
 /** Nothing takes effect twice, but no retry gets the response of before. */
 function unopened(route: Route, inherited: InheritedRoutes): readonly ForgettingProblem[] {
-  if (
-    route.encryptResponses !== false ||
-    !inherited.of(route).some(({ encryptResponses }) => encryptResponses === true)
-  )
+  if (route.encryptResponses !== false || !inherited.of(route).some(({ encryptResponses }) => encryptResponses))
     return [];
   return [
     {

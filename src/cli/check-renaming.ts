@@ -67,7 +67,7 @@ function untrusted(route: Route, scope: readonly string[]): ForgettingProblem {
 /** Nothing acts twice, but retries of older keys get 422. */
 function otherFingerprints(route: Route, inherited: InheritedRoutes): readonly ForgettingProblem[] {
   const text = JSON.stringify(route.fingerprint);
-  if (inherited.of(route).every(({ fingerprint = text }) => fingerprint === text)) return [];
+  if (inherited.of(route).every(({ fingerprint }) => fingerprint === text)) return [];
   return [
     {
       path: `${route.name}.fingerprint`,

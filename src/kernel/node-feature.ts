@@ -145,13 +145,13 @@ export interface RunningRoute {
   /** The names of the scope's parts; `["none"]`. */
   readonly scope: readonly string[];
   /** By the names of its identities, where they take a caller's name from. */
-  readonly identities?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** The names of the places that its keys come from; an older gateway does not say it. */
-  readonly keyFrom?: readonly string[];
+  readonly identities: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** The names of the places that its keys come from. */
+  readonly keyFrom: readonly string[];
   /** Whether responses of new attempts are encrypted. */
-  readonly encryptResponses?: boolean;
+  readonly encryptResponses: boolean;
   /** Which requests are answered before their result. */
-  readonly async?: string;
+  readonly async: string;
   /** What tells a retry from a reuse, as one text. */
-  readonly fingerprint?: string;
+  readonly fingerprint: string;
 }

@@ -115,29 +115,21 @@ const runningRouteSchema = v.object({
   path: withDescription(v.string(), "Its path pattern.", "/v1/payments/*"),
   methods: withDescription(v.array(v.string()), "Its methods.", ["POST", "PATCH"]),
   scope: withDescription(v.array(v.string()), "What tells callers apart.", ["header:authorization"]),
-  identities: v.exactOptional(
-    withDescription(
-      v.record(v.string(), v.record(v.string(), v.string())),
-      "Where the identities of its scopes take a caller's name from: for each issuer its claim, or under an empty name the question to the origin.",
-      { user: { "https://login.example.com": "sub" } },
-    ),
+  identities: withDescription(
+    v.record(v.string(), v.record(v.string(), v.string())),
+    "Where the identities of its scopes take a caller's name from: for each issuer its claim, or under an empty name the question to the origin.",
+    { user: { "https://login.example.com": "sub" } },
   ),
-  keyFrom: v.exactOptional(
-    withDescription(v.array(v.string()), "Where its keys come from; names of headers in lower case.", [
-      "header:x-request-id",
-      "json:/id",
-    ]),
-  ),
-  encryptResponses: v.exactOptional(
-    withDescription(v.boolean(), "Whether responses of new attempts are encrypted.", true),
-  ),
-  async: v.exactOptional(withDescription(v.string(), "Which requests are answered before their result.", "prefer")),
-  fingerprint: v.exactOptional(
-    withDescription(
-      v.string(),
-      "What tells a retry from a reuse, as JSON. Compared as text.",
-      '{"body":"bytes","query":"exact"}',
-    ),
+  keyFrom: withDescription(v.array(v.string()), "Where its keys come from; names of headers in lower case.", [
+    "header:x-request-id",
+    "json:/id",
+  ]),
+  encryptResponses: withDescription(v.boolean(), "Whether responses of new attempts are encrypted.", true),
+  async: withDescription(v.string(), "Which requests are answered before their result.", "prefer"),
+  fingerprint: withDescription(
+    v.string(),
+    "What tells a retry from a reuse, as JSON. Compared as text.",
+    '{"body":"bytes","query":"exact"}',
   ),
 });
 

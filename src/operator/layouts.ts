@@ -186,9 +186,7 @@ export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
     path,
     methods,
     scope: scopeNames(scope),
-    ...(identities.length === 0
-      ? {}
-      : { identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])) }),
+    identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])),
     keyFrom: keyFrom.map(sourceName),
     encryptResponses: encryptResponses === true,
     async,

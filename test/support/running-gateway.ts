@@ -12,7 +12,7 @@ export function published(
 ): readonly RunningRoute[] {
   return texts.map((text) => {
     const [path = "", ...methods] = text.split(" ").toReversed();
-    return { path, methods: methods.toReversed(), scope };
+    return { ...PLAIN, path, methods: methods.toReversed(), scope };
   });
 }
 
@@ -37,8 +37,18 @@ export function messages({ problems }: GatewayComparison): readonly string[] {
 
 export const FINE: GatewayComparison = { problems: [], warnings: [] };
 
+const PLAIN = {
+  path: "/pay",
+  methods: ["POST", "PATCH"],
+  scope: ["header:authorization"],
+  identities: {},
+  keyFrom: ["header:idempotency-key"],
+  encryptResponses: false,
+  async: "never",
+  fingerprint: JSON.stringify(routesOf({ path: "/pay" })[0]?.fingerprint),
+};
+
 /** Of a route "/pay" with these settings, where a route with the same requests is in force. */
 export function compareToPay(settings: object, before: Partial<RunningRoute>): GatewayComparison {
-  const pay = { path: "/pay", methods: ["POST", "PATCH"], scope: ["header:authorization"], ...before };
-  return compareLayouts(routesOf({ path: "/pay", ...settings }), [running(64)], [pay]);
+  return compareLayouts(routesOf({ path: "/pay", ...settings }), [running(64)], [{ ...PLAIN, ...before }]);
 }

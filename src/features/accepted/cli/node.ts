@@ -15,7 +15,7 @@ export const acceptedNode: NodeFeature = {
 
 /** What was accepted is still tried, and acts once; its client has no way to its outcome but a retry. */
 function unmonitored(route: Route, running: readonly RunningRoute[]): readonly ForgettingProblem[] {
-  const before = running.find(({ async: accepts = "never" }) => accepts !== "never");
+  const before = running.find(({ async: accepts }) => accepts !== "never");
   if (route.async !== "never" || before === undefined) return [];
   return [
     {

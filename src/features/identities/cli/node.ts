@@ -85,9 +85,10 @@ export function comparedCredential({ name, fingerprint, identities }: Route): re
 
 /** An identity that takes callers' names from elsewhere makes other records, although the scope reads the same. */
 export function otherCallers(route: Route, before: readonly RunningRoute[]): readonly ForgettingProblem[] {
-  const running = before.map(({ identities = {} }) => identities);
   return route.identities
-    .filter((identity) => running.some((ones) => isRenaming(ones[identity.name] ?? {}, identityRoots(identity))))
+    .filter((identity) =>
+      before.some(({ identities }) => isRenaming(identities[identity.name] ?? {}, identityRoots(identity))),
+    )
     .map(({ name }) => ({
       path: `IDENTITIES.${name}`,
       message: `gives callers other names than the identity "${name}" that is in force, so their keys are forgotten: leave it as it is, write the new one under another name, and previous_scope = [["identity:${name}"]] in ${route.name}`,

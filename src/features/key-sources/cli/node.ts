@@ -14,7 +14,7 @@ export const keySourcesNode: NodeFeature = {
 /** Keys of a place that is no longer read. A warning, because its clients may have moved to another place. */
 function otherKeys(route: Route, before: readonly RunningRoute[]): readonly ForgettingProblem[] {
   const read = new Set(route.keyFrom.map(sourceName));
-  const left = new Set(before.flatMap(({ keyFrom = [] }) => keyFrom.filter((name) => !read.has(name))));
+  const left = new Set(before.flatMap(({ keyFrom }) => keyFrom.filter((name) => !read.has(name))));
   return [...left].map((name) => ({
     path: `${route.name}.key_from`,
     message: `no longer takes keys from ${name}, as the gateway that runs does: requests that were sent with such a key are not recognized when they come again`,

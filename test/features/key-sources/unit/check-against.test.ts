@@ -22,8 +22,4 @@ describe("where the keys come from", () => {
     });
     expect(compared({ key_from: [["header:X-Order", "json:/id"]] }).warnings).toHaveLength(2);
   });
-
-  it("is not known of a gateway of before", () => {
-    expect(compareToPay({ key_from: ["json:/other"] }, {})).toEqual(FINE);
-  });
 });
