@@ -1,6 +1,5 @@
 // The names by which operators know a record. The key of a record of an `encrypt_responses` route is not stored: a digest of its scope is in its
-// place, which tells whose record it is to whoever knows the scope's values and the gateway's secret. It has no column of its own,
-// because each column of a new object costs rows.
+// place, which tells whose record it is to whoever knows the scope's values and the gateway's secret.
 
 import { keyHashOf } from "../record/units.ts";
 

@@ -45,10 +45,7 @@ export function isEncrypted(response: KeptResponse): response is EncryptedRespon
   return "envelope" in response;
 }
 
-/**
- * The column `kept`: whether the response is stored, or stored encrypted. Code that knows no encrypted responses takes those for
- * ones that were not kept.
- */
+/** The column `kept`: whether the response is stored, or stored encrypted. */
 export const KEPT = { no: 0, open: 1, encrypted: 2 } as const;
 
 /** The value of `kept` for a completed record. */

@@ -200,7 +200,7 @@ describe("message", () => {
           };
           // The second time its rules are known.
           for (let time = 0; time < 2; time += 1) expect(decodeExchange(encodeExchange(message))).toEqual(message);
-          // Between code of before and after.
+          // Both are the same JSON.
           expect(decodeMessage(encodeExchange(message))).toEqual(message);
           expect(decodeExchange(encodeMessage(message))).toEqual(message);
         },

@@ -90,7 +90,6 @@ describe("a previous layout", () => {
       closed: 2,
       holds: [{ what: "records", count: 7 }],
       inFlight: 1,
-      // The other one runs code that does not count these.
       waiting: 4,
       failed: 2,
       unknown: 3,

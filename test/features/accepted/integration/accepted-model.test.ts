@@ -19,7 +19,7 @@ import {
 import { acceptedHistory, type Lived, moves, rules } from "../../../support/accepted-history.ts";
 
 const IDS = ["one", "two", "three"].map(recordId);
-/** Two records share a lane, one of them because it was accepted by older code. */
+/** Two records share a lane, one of them because its label says none. */
 const LANES_OF = [undefined, 0, 7];
 
 interface Known {
