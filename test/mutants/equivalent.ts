@@ -50,6 +50,12 @@ const EQUIVALENT: readonly Equivalent[] = [
     after: "function withByte(before: number, byte = 1): number {",
     reason: "each byte is there",
   },
+  {
+    file: "src/kernel/request/well-known.ts",
+    before: '"body-too-large": { code: "body-too-large", limitBytes: 0 },',
+    after: '"body-too-large": { code: "body-too-large", limitBytes: (-1) },',
+    reason: "no evidence of an example is published",
+  },
 ];
 
 /** Why a change of these lines changes no behaviour; `null` if it may. */

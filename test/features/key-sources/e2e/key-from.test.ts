@@ -1,7 +1,6 @@
 // Where a request's key may be (`key_from`), with effects counted at the origin: in the body, the query, an event's attributes or
-// several places together. How each value is read is tested in unit/http/find-key.test.ts.
+// several places together. How each value is read is tested in unit/find-key.test.ts.
 
-import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { RecordedRequest } from "../../../support/origin.ts";
 import { freshKey, type HeaderPair, headerValue, type RawResponse } from "../../../support/http.ts";
@@ -93,25 +92,11 @@ describe("a key in the body", () => {
     expect(await arrived(path)).toHaveLength(2);
   });
 
-  it("is shared by a hundred requests at once, of which one takes effect", async () => {
-    const message = withId(`/body/${freshKey()}`, freshKey());
-    const answers = await Promise.all(Array.from({ length: 100 }, () => scene.send(message)));
-    expect(answers.filter(({ status }) => status === 201).length).toBeGreaterThan(0);
-    expect(await arrived(message.path)).toHaveLength(1);
-  });
-
   it("is missing where no place has one, and the answer names all places", async () => {
     const path = `/body/${freshKey()}`;
     const detail = await expectRefused({ path, headers: [JSON_LINE], body: "{}" }, "key-missing");
     expect(detail).toContain("requires the Idempotency-Key header, or the member /id of the JSON body.");
     await expectRefused({ path, body: null }, "key-missing");
-  });
-
-  it.each([
-    ["is there twice", '{"id":"a","id":"b"}', [JSON_LINE], "there twice"],
-    ["is compressed", gzipSync('{"id":"a"}'), [JSON_LINE, ["Content-Encoding", "gzip"]], "compressed"],
-  ] as const)("that %s is refused", async (_what, body, headers, reason) => {
-    expect(await expectRefused({ path: `/body/${freshKey()}`, headers, body }, "key-invalid")).toContain(reason);
   });
 
   it("is not looked for in a body that is too large to be held, and such a body flows with a key in a header", async () => {
@@ -128,14 +113,6 @@ describe("a key in the body", () => {
     }
     const small = { path: `/small/${freshKey()}`, headers: [JSON_LINE], body: body.slice(0, 2000) };
     expect(await expectRefused(small, "body-too-large", 413)).toContain("1000 bytes.");
-  });
-
-  it("does not read the body of a request with a key in a header", async () => {
-    const path = `/body/${freshKey()}`;
-    for (const body of ["no JSON", '{"id":null}', '{"id":"another"}']) {
-      expectFirstAnswer(await scene.send({ path, key: freshKey(), headers: [JSON_LINE], body }), 201);
-    }
-    expect(await arrived(path)).toHaveLength(3);
   });
 });
 
@@ -235,16 +212,4 @@ describe("what the origin gets of a key that is in the body", () => {
     expect(await arrived(asking)).toHaveLength(1);
     expect(await arrived(path)).toHaveLength(1);
   });
-});
-
-it("is published", async () => {
-  const response = await scene.send({ method: "GET", path: "/.well-known/idempotency", body: null });
-  const { routes } = JSON.parse(response.body.toString());
-  expect(routes[4].key.from).toEqual(["form:id", "query:id", "cloudevent", ["header:X-A", "json:/b"]]);
-  expect(routes[5].key.from).toEqual([{ template: "order-{json:/id}" }]);
-});
-
-it("says of a request that no route protects that its key has no effect", async () => {
-  const answer = await scene.send({ method: "PUT", path: `/body/${freshKey()}`, key: freshKey() });
-  expectFirstAnswer(answer, 201, "ignored");
 });
