@@ -7,7 +7,7 @@
 //
 // A mutant that the types reject is none. Each other one is written into a copy of the project, where first the tests that import the file
 // run, since they notice most, then the unit and property tests that reach it, then all integration tests, then the simulation, then the
-// end-to-end tests that are named like it, until one fails or takes too long.
+// end-to-end tests that are named like it or of its feature, until one fails or takes too long.
 
 import { execFileSync, spawn } from "node:child_process";
 import {
@@ -38,7 +38,7 @@ interface Stage {
   readonly name: string;
   /** Every test: those inside workerd import little of the gateway, which they call. */
   readonly isWhole?: boolean;
-  /** Only tests of these folders that import the file themselves or, as they run another process, are named like it. */
+  /** Only tests of these folders that import the file themselves or, as they run another process, are named like it or of its feature. */
   readonly near?: string;
   readonly args: readonly string[];
   /** Taken as killed: a loop that does not end fails no test. */
@@ -192,8 +192,11 @@ async function filesRejected(batch: readonly Mutant[]): Promise<ReadonlySet<stri
   return new Set([...output.matchAll(/^(src\/\S+?)\(\d+,\d+\): error/gmu)].map(([, file = ""]) => file));
 }
 
-function checkTypes(): ReturnType<typeof run> {
-  return run("tsc", ["-p", "src", "--noEmit", "--tsBuildInfoFile", `${copy}.tsbuildinfo`], 300);
+/** Of the Worker's files, and of what features have in Node. */
+async function checkTypes(): ReturnType<typeof run> {
+  const worker = await run("tsc", ["-p", "src", "--noEmit", "--tsBuildInfoFile", `${copy}.worker`], 300);
+  const node = await run("tsc", ["-p", "src/cli", "--noEmit", "--tsBuildInfoFile", `${copy}.node`], 300);
+  return { status: worker.status === 0 ? node.status : worker.status, output: worker.output + node.output };
 }
 
 async function test(mutant: Mutant): Promise<Result> {
@@ -244,7 +247,8 @@ function nearTests(file: string, under: string): readonly string[] {
     basename(path, ".test.ts")
       .split("-")
       .some((word) => word.length > 4 && words.includes(word));
-  if (under === "test/**/e2e") return tests.filter(isNamedLikeIt);
+  const [feature = "no feature"] = /^src(\/features\/[^/]+\/)/.exec(file)?.slice(1) ?? [];
+  if (under === "test/**/e2e") return tests.filter((path) => isNamedLikeIt(path) || path.includes(feature));
   return tests.filter((path) => readFileSync(`${copy}${path}`, "utf8").includes(`/${file}"`));
 }
 
