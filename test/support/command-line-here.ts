@@ -14,12 +14,16 @@ function withoutNetwork(args: readonly string[]): readonly string[] {
   return args.includes("--online") ? args.filter((one) => one !== "--online") : [...args, "--offline"];
 }
 
+let isCalled = false;
+
 /** One call at a time: the output is the process's own. */
 export async function callOnceway(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   command: Command = onceway(),
 ): Promise<CommandOutcome> {
+  if (isCalled) throw new TypeError("the command line is called while another call prints: run it as a process");
+  isCalled = true;
   const printed = { stdout: "", stderr: "" };
   const into = (stream: "stdout" | "stderr", end: string) => (piece: unknown) => {
     printed[stream] += `${String(piece)}${end}`;
@@ -38,6 +42,7 @@ export async function callOnceway(
     await run(command, args[0] === "check" && !args.includes("--help") ? withoutNetwork(args) : args);
     return { code: process.exitCode, ...printed };
   } finally {
+    isCalled = false;
     process.exitCode = exitCode;
     for (const spy of spies) spy.mockRestore();
     vi.unstubAllEnvs();

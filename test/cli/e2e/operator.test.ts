@@ -11,6 +11,7 @@ import { operatorClient } from "../../../src/cli/operator-client.ts";
 import { summarySchema } from "../../../src/operator/record-schema.ts";
 import { readPages } from "../../../src/cli/read-pages.ts";
 import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
@@ -48,7 +49,7 @@ afterAll(async () => {
 });
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
-  return runOnceway(args, { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+  return callOnceway(args, { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
 }
 
 async function list(...args: readonly string[]): Promise<readonly v.InferOutput<typeof summarySchema>[]> {
@@ -142,11 +143,9 @@ describe("show", () => {
     const key = freshKey();
     await origin.behave({ key }, { status: 201, body: "\u0001stored, no newline" });
     await client.send({ path: `/pay/${key}`, key });
-    expect(await onceway("show", "--key", key, "--body")).toEqual({
-      code: 0,
-      stdout: "\u0001stored, no newline",
-      stderr: "",
-    });
+    const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
+    const stdout = "\u0001stored, no newline";
+    expect(await runOnceway(["show", "--key", key, "--body"], env)).toEqual({ code: 0, stdout, stderr: "" });
   });
 
   it("asks which record is meant when a key has records in two scopes", async () => {
@@ -232,8 +231,8 @@ describe("tokens", () => {
     const file = join(folder, "token");
     await writeFile(file, `${READ_TOKEN}\n`);
     const common = ["--url", gateway.url, "--token-file", file];
-    expect((await runOnceway(["show", "--key", key, ...common])).code).toBe(0);
-    const refused = await runOnceway(["release", "--key", key, "--reason", "x", ...common]);
+    expect((await callOnceway(["show", "--key", key, ...common])).code).toBe(0);
+    const refused = await callOnceway(["release", "--key", key, "--reason", "x", ...common]);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("operator-forbidden");
     expect(refused.stderr).toContain("ADMIN_TOKEN");
@@ -242,19 +241,19 @@ describe("tokens", () => {
 
   it("are refused with a hint about where they came from", async () => {
     const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: "t".repeat(48) };
-    const { code, stderr } = await runOnceway(["ls"], env);
+    const { code, stderr } = await callOnceway(["ls"], env);
     expect(code).toBe(2);
     expect(stderr).toContain("ONCEWAY_TOKEN or --token-file");
   });
 
   it("find no API where the gateway serves no operators, and are told where to look", async () => {
     const elsewhere = `${gateway.url}/elsewhere`;
-    const { code, stderr } = await runOnceway(["layouts"], { ONCEWAY_URL: elsewhere, ONCEWAY_TOKEN: ADMIN_TOKEN });
+    const { code, stderr } = await callOnceway(["layouts"], { ONCEWAY_URL: elsewhere, ONCEWAY_TOKEN: ADMIN_TOKEN });
     expect([code, stderr]).toEqual([2, expect.stringContaining("--operator-port")]);
   });
 
   it("find no API at a server that is not a gateway", async () => {
-    const { code, stderr } = await runOnceway(["ls"], { ONCEWAY_URL: origin.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+    const { code, stderr } = await callOnceway(["ls"], { ONCEWAY_URL: origin.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
     expect(code).toBe(2);
     expect(stderr).toContain("Check --url");
   });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import { type CommandOutcome } from "../../support/command-line.ts";
 import { wranglerToml } from "../../../src/cli/init-file.ts";
 import { USUAL } from "../../../src/cli/init-plan.ts";
 import { callOnceway } from "../../support/command-line-here.ts";
@@ -47,7 +47,7 @@ async function trial(
   url: string,
   ...args: readonly string[]
 ): Promise<v.InferOutput<typeof trialSchema> & { code: number }> {
-  const { code, stdout, stderr } = await runOnceway(["try", url, "--yes", "--json", ...args]);
+  const { code, stdout, stderr } = await callOnceway(["try", url, "--yes", "--json", ...args]);
   expect(stderr).toBe("");
   return { code, ...v.parse(trialSchema, JSON.parse(stdout)) };
 }
@@ -55,7 +55,7 @@ async function trial(
 describe("on a protected route", () => {
   it("proves the replay, with one effect, and explains it", async () => {
     const key = freshKey();
-    const { code, stdout, stderr } = await runOnceway([
+    const { code, stdout, stderr } = await callOnceway([
       "try",
       gateway(`/pay/${key}`),
       "--yes",
@@ -210,7 +210,7 @@ describe("without protection", () => {
 
 describe("before anything is sent", () => {
   async function refused(...args: readonly string[]): Promise<CommandOutcome> {
-    const outcome = await runOnceway(["try", ...args]);
+    const outcome = await callOnceway(["try", ...args]);
     expect(outcome).toMatchObject({ code: 2, stdout: "" });
     return outcome;
   }

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runOnceway } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { freshKey } from "../../support/http.ts";
 import {
   ADMIN_TOKEN,
@@ -59,7 +59,7 @@ async function found(id: string): Promise<readonly v.InferOutput<typeof summary>
 }
 
 const onceway = (...args: readonly string[]) =>
-  runOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+  callOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
 
 async function consoleSearch(text: string): Promise<string> {
   const { url } = scene.gateway;

@@ -11,7 +11,8 @@ import { recordPageSchema } from "../../../src/operator/record-schema.ts";
 import { PATH } from "../../bench/records/post.ts";
 import { loadAll, makeShards } from "../../bench/records/shard-files.ts";
 import { launchChromium } from "../../support/chromium.ts";
-import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import { type CommandOutcome } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { freshKey } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
@@ -58,7 +59,7 @@ async function walk(
 }
 
 function onceway(gateway: Gateway, ...args: readonly string[]): Promise<CommandOutcome> {
-  return runOnceway(["ls", ...args], { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+  return callOnceway(["ls", ...args], { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
 }
 
 const keysOf = ({ records }: Listed): readonly string[] => records.map(({ key }) => key);

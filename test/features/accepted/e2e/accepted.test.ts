@@ -7,7 +7,8 @@ import * as v from "valibot";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { recordPageSchema } from "../../../../src/operator/record-schema.ts";
 import { launchChromium } from "../../../support/chromium.ts";
-import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import { type CommandOutcome } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 import { freshKey, headerValue } from "../../../support/http.ts";
 import type { Script } from "../../../support/origin.ts";
 import { LATE, LATER, openConsole, signIn, startConsoleScene } from "../../../support/e2e/console.ts";
@@ -28,7 +29,7 @@ afterAll(async () => {
 });
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
-  return runOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN, NO_COLOR: "1" });
+  return callOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN, NO_COLOR: "1" });
 }
 
 /** A request that has been accepted and refused by the origin, and waits. The origin takes its next attempt. */

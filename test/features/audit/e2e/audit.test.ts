@@ -11,7 +11,7 @@ import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { auditPageSchema } from "../../../../src/features/audit/operator/audit-schema.ts";
 import { launchChromium } from "../../../support/chromium.ts";
-import { runOnceway } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 import { freshKey } from "../../../support/http.ts";
 import type { Behaviour } from "../../../support/origin-behaviour.ts";
 import { HOLD, openConsole, signIn } from "../../../support/e2e/console.ts";
@@ -67,7 +67,7 @@ async function entriesOf(query: string): Promise<v.InferOutput<typeof auditPageS
 }
 
 function onceway(...args: readonly string[]) {
-  return runOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ANN_TOKEN, NO_COLOR: "1" });
+  return callOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ANN_TOKEN, NO_COLOR: "1" });
 }
 
 describe("an operator with a name", () => {

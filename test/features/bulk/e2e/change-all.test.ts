@@ -6,7 +6,8 @@ import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allChangedSchema } from "../../../../src/features/bulk/operator/bulk-schema.ts";
 import { auditPageSchema } from "../../../../src/features/audit/operator/audit-schema.ts"; // feature: audit
-import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import { type CommandOutcome } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 import { freshKey, headerValue } from "../../../support/http.ts";
 import {
   ADMIN_TOKEN,
@@ -205,7 +206,7 @@ describe("over HTTP", () => {
 });
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
-  return runOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN, NO_COLOR: "1" });
+  return callOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN, NO_COLOR: "1" });
 }
 
 /** The time that a preview has printed. */

@@ -2,7 +2,8 @@
 // caller is named by an identity. The other caller's are replayed.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import { type CommandOutcome } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 import { type Gateway, makeStateDir, startWorkerd } from "../../../support/gateway.ts";
 import { freshKey, type RawResponse } from "../../../support/http.ts";
 import { AUDIENCE, type Issuer, startIssuer } from "../../../support/issuer.ts";
@@ -55,7 +56,7 @@ async function restart(bindings: Readonly<Record<string, string>>): Promise<void
 
 function forget(scope: string, how: string): Promise<CommandOutcome> {
   const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
-  return runOnceway(["forget", "--scope", scope, "--reason", REASON, how], env);
+  return callOnceway(["forget", "--scope", scope, "--reason", REASON, how], env);
 }
 
 async function expectForgotten(scope: string, count: number): Promise<void> {

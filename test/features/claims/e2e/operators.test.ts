@@ -4,7 +4,8 @@ import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { positionPageSchema } from "../../../../src/features/claims/operator/positions-schema.ts";
 import { type ClaimScene, freshClaim, OPERATOR_TOKEN, startClaimScene } from "../../../support/claim-scene.ts";
-import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import { type CommandOutcome } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 
 let scene: ClaimScene;
 beforeAll(async () => {
@@ -25,7 +26,7 @@ async function page(query = ""): Promise<Page> {
 }
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
-  return runOnceway(args, { ONCEWAY_URL: scene.gateway().url, ONCEWAY_TOKEN: OPERATOR_TOKEN });
+  return callOnceway(args, { ONCEWAY_URL: scene.gateway().url, ONCEWAY_TOKEN: OPERATOR_TOKEN });
 }
 
 async function claim(partition: number, offset: number, isCompleted: boolean): Promise<void> {

@@ -9,7 +9,8 @@ import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { outboxPageSchema } from "../../../../src/features/outbox/operator/outbox-schema.ts";
-import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import { type CommandOutcome } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 import { freshKey } from "../../../support/http.ts";
 import {
   ADMIN_TOKEN,
@@ -67,7 +68,7 @@ function portOf(server: Server): number {
 }
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
-  return runOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+  return callOnceway(args, { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
 }
 
 async function list(query = "", token = READ_TOKEN): Promise<v.InferOutput<typeof outboxPageSchema>> {

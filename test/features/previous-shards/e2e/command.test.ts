@@ -7,7 +7,8 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { layoutSchema, layoutsSchema } from "../../../../src/operator/gateway-schema.ts";
-import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import { type CommandOutcome } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 import type { Gateway, GatewayVars } from "../../../support/gateway.ts";
 import { freshKey } from "../../../support/http.ts";
 import { gatewayMain, writeWranglerToml } from "../../../support/wrangler.ts";
@@ -60,7 +61,7 @@ afterAll(async () => {
 async function check(settings: GatewayVars["IDEMPOTENCY"], { url }: Gateway): Promise<CommandOutcome> {
   const vars = { IDEMPOTENCY: { origin: "https://origin.example", ...settings }, ROUTES: [{ path: "/pay" }] };
   const file = await writeWranglerToml(folder, { main: gatewayMain, vars });
-  return runOnceway(["check", file, "--against", url], { ONCEWAY_TOKEN: READ_TOKEN });
+  return callOnceway(["check", file, "--against", url], { ONCEWAY_TOKEN: READ_TOKEN });
 }
 
 async function ask(method: string, path: string, token = ADMIN_TOKEN): Promise<OperatorAnswer> {
@@ -70,7 +71,7 @@ async function ask(method: string, path: string, token = ADMIN_TOKEN): Promise<O
 }
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
-  return runOnceway(args, { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+  return callOnceway(args, { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
 }
 
 it("a configuration that forgets the layout in force is refused, and one that lists it is fine", () => {

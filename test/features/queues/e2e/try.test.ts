@@ -6,7 +6,8 @@ import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import { type CommandOutcome } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 import { type Gateway, makeStateDir, startWranglerDev } from "../../../support/gateway.ts";
 import { freshKey } from "../../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
@@ -56,7 +57,7 @@ afterAll(async () => {
 
 function tryQueue(queue: string, ...args: readonly string[]): Promise<CommandOutcome> {
   const command = ["try", "--queue", queue, ...args];
-  return runOnceway(command, { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+  return callOnceway(command, { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
 }
 
 interface Asked {
