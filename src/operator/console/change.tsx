@@ -23,13 +23,6 @@ export function changeRoutes(
   { operator }: ConsolePorts,
   examples: ExampleFinder,
 ): void {
-  app.post(paths.signOutEverywhere, async (c) => {
-    const fields = await adminForm(c.var.view, c.req.raw);
-    if (fields instanceof Response) return fields;
-    await operator.endSessions(c.var.view.viewer.actor);
-    return c.redirect(`${paths.signIn}?everywhere`, 303);
-  });
-
   app.post(`${paths.records}/:id{[0-9a-f]{64}}/:action{release|resolve|forget}`, async (c) => {
     const { view } = c.var;
     const fields = await adminForm(view, c.req.raw);

@@ -12,6 +12,7 @@ import { answerRefusedForm, FormRefused } from "../form.ts";
 import { consoleGuard, type SignedRequest } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
 import { MessagePage, showPage } from "./page.tsx";
+import { sessionRoutes } from "./sessions.tsx";
 import { signingIn } from "./sign-in.tsx";
 import { ExampleFinder } from "../resolve-example.ts";
 import { type ConsolePorts, pathsBelow, siteOf } from "./view.ts";
@@ -78,6 +79,7 @@ export function createConsole(ports: ConsolePorts): Hono<SignedRequest> {
   const examples = new ExampleFinder(ports.operator);
   pageRoutes(app, paths, ports, examples);
   changeRoutes(app, paths, ports, examples);
+  sessionRoutes(app, paths, ports.operator);
   for (const { addPages } of ports.features) addPages(app, paths);
   return app;
 }

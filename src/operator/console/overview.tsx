@@ -1,4 +1,4 @@
-// The first page: calls in flight, records that need a decision, traffic by route, busy shards.
+// The first page: calls in flight, records that need a decision, traffic by route.
 
 import { type OpenTotals, openCounts, type RecordSummary } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
@@ -8,7 +8,7 @@ import { ConsolePage } from "./page.tsx";
 import { groupedAtLeast, TrafficRates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
 import { CountTile, FigureTile } from "./tiles.tsx";
-import { ShardsTable, UnreachableShards, unreachableText, byteText } from "./shards.tsx";
+import { UnreachableShards, unreachableText, byteText } from "./shards.tsx";
 import type { RouteRates } from "./traffic.ts";
 import type { ConsoleView } from "./view.ts";
 
@@ -32,9 +32,6 @@ export interface OverviewProps {
 
 /** An accepted request that has been due for so long deserves a look: the alert OncewayWaitingLate begins here too. */
 const LATE_MS = 300_000;
-
-/** How many of the busiest shards are shown. */
-const SHOWN_SHARDS = 5;
 
 export function OverviewPage(props: OverviewProps) {
   const { view, shards, unreachable, rates, warnings, isPerKey } = props;
@@ -90,10 +87,12 @@ export function OverviewPage(props: OverviewProps) {
             in <a href={paths.day}>the last 24 hours</a>
           </span>
         </div>
-        <TrafficRates view={view} rates={rates} hasOpen={shards.some((shard) => openRecords(shard) > 0)} />
+        <TrafficRates
+          view={view}
+          rates={rates}
+          hasOpen={total.inFlight + total.waiting + total.unknown + total.failed > 0}
+        />
       </section>
-
-      {isPerKey ? null : <Busiest view={view} shards={shards} unreachable={unreachable} />}
     </ConsolePage>
   );
 }
@@ -195,32 +194,6 @@ function Open({ view, total, shards, unreachable, inFlight, undecided, prevented
   );
 }
 
-function Busiest({ view, shards, unreachable }: Pick<OverviewProps, "view" | "shards" | "unreachable">) {
-  const { paths } = view;
-  const busiest = shards
-    .filter((shard) => openRecords(shard) > 0)
-    .toSorted((one, other) => openRecords(other) - openRecords(one))
-    .slice(0, SHOWN_SHARDS);
-  return (
-    <section class="card" id="shards" data-live>
-      <div class="head">
-        <h2 id="shards-title">Busiest shards</h2>
-        <a class="small" href={paths.shards}>
-          All shards
-        </a>
-      </div>
-      {busiest.length === 0 ? (
-        <p class="empty">
-          Every shard{unreachable.length === 0 ? "" : " that answers"} is idle: nothing in flight, waiting, unknown or
-          failed.
-        </p>
-      ) : (
-        <ShardsTable shards={busiest} labelledBy="shards-title" />
-      )}
-    </section>
-  );
-}
-
 interface MoreProps {
   readonly shown: number;
   readonly of: number;
@@ -234,8 +207,4 @@ function More({ shown, of, isAtLeast = false, href }: MoreProps) {
       All {groupedAtLeast(of, isAtLeast)}
     </a>
   ) : null;
-}
-
-function openRecords({ inFlight, waiting, unknown, failed }: ShardCountsView): number {
-  return inFlight + waiting + unknown + failed;
 }

@@ -111,12 +111,12 @@ export function ConsolePage({ view, title, place, news, from, children }: PagePr
             <form method="post" action={paths.signOut}>
               <FormToken view={view} />
               {actor.via === "token" ? <button class="quiet">Sign out</button> : null}
-              {actor.role === "admin" ? (
-                <button class="quiet" formaction={paths.signOutEverywhere} title="Ends every session of the console">
-                  Everywhere
-                </button>
-              ) : null}
             </form>
+            {actor.role === "admin" ? (
+              <a class="small" href={paths.sessions}>
+                Sign everybody out
+              </a>
+            ) : null}
           </div>
         </div>
       </header>

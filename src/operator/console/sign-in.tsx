@@ -49,7 +49,7 @@ export function signingIn(app: Hono<SignedRequest>, paths: ConsolePaths, ports: 
       c.req.query("ended") === undefined
         ? null
         : "Your session has ended, and nothing was changed. Sign in and send the form again.";
-    const done = c.req.query("everywhere") === undefined ? null : "All console sessions have ended.";
+    const done = c.req.query("everybody") === undefined ? null : "All console sessions have ended.";
     // A link on another site sends no SameSite=Strict cookie, even with a valid session.
     const isFromElsewhere = c.req.header("Sec-Fetch-Site") === "cross-site";
     return showPage(

@@ -77,7 +77,7 @@ export function pathsBelow(base: string) {
     forgetScope: `${console}/records/forget-scope`,
     signIn: `${console}/sign-in`,
     signOut: `${console}/sign-out`,
-    signOutEverywhere: `${console}/sign-out-everywhere`,
+    sessions: `${console}/sessions`,
     style: `${console}/${STYLE.name}`,
     script: `${console}/${SCRIPT.name}`,
     /** A page of a feature. */

@@ -222,7 +222,7 @@ describe("a session", () => {
   });
 });
 
-describe("signing out everywhere", () => {
+describe("signing everybody out", () => {
   /** A scene of its own: every session of the console ends. */
   async function withSessions(test: (own: OperatorScene, sessions: readonly string[]) => Promise<void>): Promise<void> {
     const own = await startConsoleScene();
@@ -244,7 +244,9 @@ describe("signing out everywhere", () => {
     await withSessions(async (own, sessions) => {
       const { page, close } = await openConsole(browser, own);
       await signIn(page);
-      await page.getByRole("button", { name: "Everywhere" }).click();
+      await page.getByRole("link", { name: "Sign everybody out" }).click();
+      await page.getByLabel("Every session of every operator ends, yours too.").check();
+      await page.getByRole("button", { name: "Sign everybody out" }).click();
       await page.getByText("All console sessions have ended.").waitFor();
       await page.goto(BASE);
       await page.getByLabel("Operator token").waitFor();
@@ -265,7 +267,8 @@ describe("signing out everywhere", () => {
   it("needs an administrator's form or token", async () => {
     await withSessions(async (own, sessions) => {
       const { url } = own.gateway;
-      const path = `${CONSOLE}/sign-out-everywhere`;
+      const path = `${CONSOLE}/sessions`;
+      const confirmed = "yes";
       const [admin = "", other = "", reader = ""] = sessions;
       const [adminForm, otherForm, readerForm] = await Promise.all(
         [admin, other, reader].map(async (cookie) => formTokenIn((await send(BASE, { cookie, url })).text)),
@@ -275,12 +278,14 @@ describe("signing out everywhere", () => {
         [admin, otherForm ?? ""],
         [reader, readerForm ?? ""],
       ] as const) {
-        expect((await send(path, { cookie, url, form: { token } })).status).toBe(403);
+        expect((await send(path, { cookie, url, form: { token, confirmed } })).status).toBe(403);
       }
-      expect((await send(path, { cookie: admin, url, origin: null, form: { token: adminForm ?? "" } })).status).toBe(
-        403,
-      );
-      expect(isSignIn(await send(path, { url, form: { token: adminForm ?? "" } }))).toBe(true);
+      const form = { token: adminForm ?? "", confirmed };
+      expect((await send(path, { cookie: admin, url, origin: null, form })).status).toBe(403);
+      expect(isSignIn(await send(path, { url, form }))).toBe(true);
+      const unconfirmed = await send(path, { cookie: admin, url, form: { token: adminForm ?? "" } });
+      expect([unconfirmed.status, unconfirmed.text.includes("tick the box")]).toEqual([400, true]);
+      expect((await send(path, { cookie: reader, url })).text).toContain("You may read only.");
       expect((await own.ask("POST", "/sessions/end", { token: READ_TOKEN })).status).toBe(403);
       expect((await own.ask("POST", "/sessions/end", { token: null })).status).toBe(401);
       expect(await areOpen(url, sessions)).toEqual([true, true, true]);

@@ -57,6 +57,8 @@ async function forEachPage(page: Page, use: (name: string) => Promise<void>): Pr
   await use("shards");
   await page.goto(`${CONSOLE}/day`);
   await use("the last day");
+  await page.goto(`${CONSOLE}/sessions`);
+  await use("sessions");
   await page.goto(`${CONSOLE}/records?until=1ms`);
   await use("records");
   await page.goto(`${CONSOLE}/records?key=nobody-has-this-key`);

@@ -1,0 +1,59 @@
+// The page on which an administrator ends every session of the console, when a browser or its cookie has fallen into the wrong hands.
+
+import type { Hono } from "hono";
+import type { Operator } from "../operator.ts";
+import { adminForm } from "./change.tsx";
+import type { SignedRequest } from "./guard.ts";
+import { ConsolePage, FormToken, showPage } from "./page.tsx";
+import type { ConsolePaths, ConsoleView } from "./view.ts";
+
+export function sessionRoutes(
+  app: Hono<SignedRequest>,
+  paths: ConsolePaths,
+  operator: Pick<Operator, "endSessions">,
+): void {
+  app.get(paths.sessions, (c) => showPage(<SessionsPage view={c.var.view} isUnconfirmed={false} />));
+
+  app.post(paths.sessions, async (c) => {
+    const { view } = c.var;
+    const fields = await adminForm(view, c.req.raw);
+    if (fields instanceof Response) return fields;
+    if (fields["confirmed"] !== "yes") return showPage(<SessionsPage view={view} isUnconfirmed />, 400);
+    await operator.endSessions(view.viewer.actor);
+    return c.redirect(`${paths.signIn}?everybody`, 303);
+  });
+}
+
+function SessionsPage({ view, isUnconfirmed }: { readonly view: ConsoleView; readonly isUnconfirmed: boolean }) {
+  const { paths, viewer } = view;
+  return (
+    <ConsolePage view={view} place={null} title="Sign everybody out" from={paths.sessions}>
+      <h1>Sign everybody out</h1>
+      {viewer.actor.role === "admin" ? (
+        <section class="card decide">
+          <form method="post" action={paths.sessions}>
+            {isUnconfirmed ? (
+              <p class="note error" role="alert">
+                Confirm it: tick the box above the button.
+              </p>
+            ) : null}
+            <p>
+              For when a browser or its cookie has fallen into the wrong hands. Tokens stay valid: if one has leaked,
+              replace it, which ends its sessions too.
+            </p>
+            <FormToken view={view} />
+            <label class="check">
+              <input type="checkbox" name="confirmed" value="yes" required /> Every session of every operator ends,
+              yours too.
+            </label>
+            <div>
+              <button class="main">Sign everybody out</button> <a href={paths.overview}>Cancel</a>
+            </div>
+          </form>
+        </section>
+      ) : (
+        <p class="empty">You may read only. Changes need an administrator.</p>
+      )}
+    </ConsolePage>
+  );
+}
