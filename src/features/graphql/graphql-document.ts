@@ -1,8 +1,15 @@
 // What a GraphQL document may do when it is executed: whether some operation that may be chosen is a mutation, and which key its
-// directive @idempotent gives. What cannot be told counts as a mutation: one must never pass as something else. Reads definitions, and the
-// fields of mutations; what is in deeper braces decides nothing, and is for the server to refuse.
+// directive @idempotent gives. What cannot be told counts as a mutation: one must never pass as something else.
 
-import { type Token, tokensOf, valueText } from "./graphql-tokens.ts";
+import {
+  type DirectiveNode,
+  type DocumentNode,
+  type OperationDefinitionNode,
+  OperationTypeNode,
+  type ValueNode,
+} from "graphql/language/ast.js";
+import { Kind } from "graphql/language/kinds.js";
+import { parse } from "graphql/language/parser.js";
 
 /** Where a mutation's key is. */
 export type DirectiveKey =
@@ -16,9 +23,8 @@ export type DocumentReading =
   | { readonly kind: "mutation"; readonly keys: readonly DirectiveKey[] };
 
 /**
- * Larger documents in which a mutation may be are not read, because the reading cannot pause: up to these limits the worst of them
- * takes less than a millisecond, and the first of a process, whose code is not yet compiled, about five. The second limit is needed beside the first,
- * since one character may be a token.
+ * Larger documents in which a mutation may be are not parsed, because the parser cannot pause: up to these limits the worst of them
+ * takes some milliseconds, even the first of a process, whose code is not yet compiled. The second limit is needed beside the first, since one character may be a token.
  */
 export const MAX_DOCUMENT_LENGTH = 16 * 1024;
 const MAX_TOKENS = 1000;
@@ -32,166 +38,46 @@ export function readDocument(document: string, operationNames: readonly string[]
   // The keyword has no other spelling.
   if (!document.includes("mutation")) return { kind: "other" };
   if (document.length > MAX_DOCUMENT_LENGTH) return UNKNOWN;
-  const operations = operationsOf(document);
-  if (operations === null) return UNKNOWN;
-  const named = operations.filter(({ name }) => name !== null && operationNames.includes(name));
-  const mutations = (named.length === 0 ? operations : named).filter(({ type }) => type === "mutation");
-  return mutations.length === 0 ? { kind: "other" } : { kind: "mutation", keys: mutations.flatMap(({ keys }) => keys) };
+  const parsed = parsedDocument(document);
+  if (parsed === null) return UNKNOWN;
+  const operations = parsed.definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
+  const named = operations.filter(({ name }) => name !== undefined && operationNames.includes(name.value));
+  const mutations = (named.length === 0 ? operations : named).filter(
+    ({ operation }) => operation === OperationTypeNode.MUTATION,
+  );
+  if (mutations.length === 0) return { kind: "other" };
+  return { kind: "mutation", keys: mutations.flatMap(keysOf) };
 }
 
-interface Operation {
-  readonly type: string;
-  readonly name: string | null;
-  /** Of its own directives and of those of its fields. */
-  readonly keys: readonly DirectiveKey[];
-}
-
-const OPERATIONS: ReadonlySet<string> = new Set(["query", "mutation", "subscription"]);
-
-/** `null` if it is no document, or has too many tokens. */
-function operationsOf(document: string): readonly Operation[] | null {
+/** `null` if it is no document, or beyond the parser's limits. */
+function parsedDocument(document: string): DocumentNode | null {
   try {
-    return [...new DocumentReader(tokensOf(document, MAX_TOKENS)).operations()];
+    return parse(document, { noLocation: true, maxTokens: MAX_TOKENS });
   } catch {
     return null;
   }
 }
 
-/** Reads the tokens of one document, from the first to the last. Throws where they are not as the specification has them. */
-class DocumentReader {
-  readonly #tokens: readonly Token[];
-  #at = 0;
-
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
-  }
-
-  *operations(): Generator<Operation> {
-    while (this.#at < this.#tokens.length) {
-      // A description.
-      if (this.#text().startsWith('"')) this.#at += 1;
-      if (this.#text() === "{" || OPERATIONS.has(this.#text())) yield this.#operation();
-      else if (this.#takes("fragment")) this.#fragment();
-      else this.#type();
-    }
-  }
-
-  #operation(): Operation {
-    const type = this.#text() === "{" ? "query" : this.#name();
-    const name = /^[({@]/.test(this.#text()) ? null : this.#name();
-    const variables = this.#text() === "(" ? this.#group("(") : [];
-    const directives = [...this.#directives()];
-    // Only mutations have keys.
-    if (type === "mutation") directives.push(...this.#fields());
-    else this.#group("{");
-    return { type, name, keys: directives.map((one) => keyOf(one, variables)) };
-  }
-
-  /** Those of its fields, but not of what is in them. */
-  *#fields(): Generator<readonly Token[]> {
-    if (!this.#takes("{")) throw new SyntaxError("an operation without fields");
-    while (!this.#takes("}")) {
-      const isField = !this.#takes("...");
-      if (isField) {
-        this.#name();
-        if (this.#takes(":")) this.#name();
-        if (this.#text() === "(") this.#group("(");
-      } else {
-        this.#takes("on");
-        if (this.#isName()) this.#at += 1;
-      }
-      for (const directive of this.#directives()) if (isField) yield directive;
-      if (this.#text() === "{") this.#group("{");
-    }
-  }
-
-  /** The arguments of each that is called @idempotent, from here on. */
-  *#directives(): Generator<readonly Token[]> {
-    while (this.#takes("@")) {
-      const name = this.#name();
-      const given = this.#text() === "(" ? this.#group("(") : [];
-      if (name === "idempotent") yield given;
-    }
-  }
-
-  #fragment(): void {
-    this.#name();
-    if (!this.#takes("on")) throw new SyntaxError("a fragment without a type");
-    this.#name();
-    for (const _ of this.#directives());
-    this.#group("{");
-  }
-
-  /** A definition of a type, which no server executes. It ends with its braces, or there are none and it takes what follows for a part of it. */
-  #type(): void {
-    this.#name();
-    for (let at = 0; this.#at < this.#tokens.length; at++) {
-      if (this.#text() === "{") return void this.#group("{");
-      // The name of a type may be this word; otherwise an operation may begin here.
-      if (this.#text() === "mutation" && at > 0) throw new SyntaxError("a type without braces before a mutation");
-      this.#at += this.#tokens[this.#at]?.size ?? 1;
-    }
-  }
-
-  /** Empty behind the last token. */
-  #text(): string {
-    return this.#tokens[this.#at]?.text ?? "";
-  }
-
-  #takes(text: string): boolean {
-    if (this.#text() !== text) return false;
-    this.#at += 1;
-    return true;
-  }
-
-  #isName(): boolean {
-    return /^[A-Za-z_]/.test(this.#text());
-  }
-
-  #name(): string {
-    const text = this.#text();
-    if (!this.#isName()) throw new SyntaxError("no name");
-    this.#at += 1;
-    return text;
-  }
-
-  /** What is in the brackets that begin here. */
-  #group(opening: string): readonly Token[] {
-    const token = this.#tokens[this.#at];
-    if (token?.text !== opening) throw new SyntaxError(`no ${opening}`);
-    const begin = this.#at;
-    this.#at += token.size;
-    return this.#tokens.slice(begin + 1, this.#at - 1);
-  }
+function keysOf(mutation: OperationDefinitionNode): readonly DirectiveKey[] {
+  const fields = mutation.selectionSet.selections.filter(({ kind }) => kind === Kind.FIELD);
+  return [mutation, ...fields]
+    .flatMap(({ directives = [] }) => directives)
+    .filter(({ name }) => name.value === "idempotent")
+    .map((directive) => keyOf(directive, mutation));
 }
 
-function keyOf(given: readonly Token[], variables: readonly Token[]): DirectiveKey {
-  const [value, name] = valueOf(given);
-  if (value?.text === "$" && name !== undefined)
-    return { kind: "variable", name: name.text, fallback: fallbackOf(name.text, variables) };
-  const text = value === undefined ? null : valueText(value.text);
-  return text === null ? { kind: "invalid" } : { kind: "text", text };
+function keyOf(directive: DirectiveNode, { variableDefinitions = [] }: OperationDefinitionNode): DirectiveKey {
+  const given = directive.arguments?.find(({ name }) => name.value === "key")?.value;
+  if (given?.kind !== Kind.VARIABLE) {
+    const text = textOf(given);
+    return text === null ? { kind: "invalid" } : { kind: "text", text };
+  }
+  const name = given.name.value;
+  const fallback = variableDefinitions.find(({ variable }) => variable.name.value === name)?.defaultValue;
+  return { kind: "variable", name, fallback: fallback === undefined ? undefined : textOf(fallback) };
 }
 
-/** The tokens of the argument `key`, and all behind them. */
-function valueOf(given: readonly Token[]): readonly Token[] {
-  for (let at = 0; at < given.length;) {
-    if (given[at]?.text === "key") return given.slice(at + 2);
-    at += 2;
-    at += given[at]?.text === "$" ? 2 : (given[at]?.size ?? 1);
-  }
-  return [];
-}
-
-/** A variable's default. */
-function fallbackOf(name: string, variables: readonly Token[]): string | null | undefined {
-  for (let at = 0; at < variables.length; at += variables[at]?.size ?? 1) {
-    if (variables[at]?.text !== "$" || variables[at + 1]?.text !== name) continue;
-    // `$name: Type! = "default"`; a list is a type in brackets.
-    at += 3;
-    at += variables[at]?.size ?? 1;
-    if (variables[at]?.text === "!") at += 1;
-    return variables[at]?.text === "=" ? valueText(variables[at + 1]?.text ?? "") : undefined;
-  }
-  return undefined;
+/** The directive's argument is a string. An ID may be written as a whole number. */
+function textOf(value: ValueNode | undefined): string | null {
+  return value?.kind === Kind.STRING || value?.kind === Kind.INT ? value.value : null;
 }

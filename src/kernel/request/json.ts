@@ -1,7 +1,8 @@
-// Reads a JSON text (RFC 8259) into values that can be followed by pointers, each with its canonical form (RFC 8785). The work is done in
-// slices, so that an expensive body does not block other requests in the isolate.
+// Reads a JSON text (RFC 8259) into values that can be followed by pointers, each with its canonical form (RFC 8785). Tokens come from
+// jsonc-parser's scanner; what it takes beyond JSON, such as comments, is refused here. The work is done in slices, so that an expensive
+// body does not block other requests in the isolate.
 
-import { type JsonToken, jsonTokenAt, stringValue } from "./json-tokens.ts";
+import { createScanner, type JSONScanner } from "jsonc-parser";
 
 /** The largest text that is read. A value may take fifty times the room of its text, and an isolate has 128 MB. */
 export const MAX_JSON_BYTES = 256 * 1024;
@@ -37,6 +38,10 @@ const FIRST_SLICE = 1024;
 /** How many members are sorted at once. */
 const SORTED_AT_ONCE = 4096;
 
+/** The kinds of tokens (jsonc-parser's `SyntaxKind`, which exists only where its types are compiled in). */
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY, COMMA, COLON] = [1, 2, 3, 4, 5, 6];
+const [NULL, TRUE, FALSE, STRING, NUMBER, LINE_BREAK, SPACE, END] = [7, 8, 9, 10, 11, 14, 15, 17];
+
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** What may come next. */
@@ -62,49 +67,47 @@ export function* scanJson(body: Uint8Array, use: JsonUse): Generator<undefined, 
   if (body.byteLength > MAX_JSON_BYTES) return "too large";
   const text = decoded(body);
   if (text === null) return "not JSON";
-  let at = 0;
+  const scanner = createScanner(text);
   const open: Open[] = [];
   let expected: Expected = "value";
   let root: JsonNode | null = null;
   let slice = text.length > SLICE ? FIRST_SLICE : SLICE;
   let pauseAt = slice;
   for (;;) {
-    if (at >= pauseAt) {
+    if (scanner.getPosition() >= pauseAt) {
       slice = Math.min(2 * slice, SLICE);
-      pauseAt = at + slice;
+      pauseAt = scanner.getPosition() + slice;
       yield;
     }
-    const token = jsonTokenAt(text, at);
-    if (token === null) return "not JSON";
-    const { kind } = token;
-    at = token.end;
+    const token: number = scanner.scan();
+    if (token === SPACE || token === LINE_BREAK) continue;
     const inner: Open | undefined = open.at(-1);
     const isValue = expected === "value" || expected === "value or end";
     let node: JsonNode;
-    if (kind === "string" && inner !== undefined && expected.startsWith("name")) {
-      inner.name = stringValue(token.written);
-      inner.written = canonicalString(token.written, inner.name);
+    if (token === STRING && !isBroken(scanner) && inner !== undefined && expected.startsWith("name")) {
+      inner.name = scanner.getTokenValue();
+      inner.written = canonicalString(text, scanner);
       expected = "colon";
       continue;
-    } else if (kind === ":" && expected === "colon") {
+    } else if (token === COLON && expected === "colon") {
       expected = "value";
       continue;
-    } else if (kind === "," && expected === "comma or end" && inner !== undefined) {
+    } else if (token === COMMA && expected === "comma or end" && inner !== undefined) {
       expected = inner.isArray ? "value" : "name";
       continue;
-    } else if ((kind === "{" || kind === "[") && isValue) {
+    } else if ((token === OPEN_OBJECT || token === OPEN_ARRAY) && isValue) {
       if (open.length === MAX_JSON_DEPTH) return "too deep";
-      open.push(opened(kind === "[", use));
-      expected = kind === "[" ? "value or end" : "name or end";
+      open.push(opened(token === OPEN_ARRAY, use));
+      expected = token === OPEN_ARRAY ? "value or end" : "name or end";
       continue;
-    } else if (kind === (inner?.isArray === true ? "]" : "}") && expected.endsWith("or end")) {
+    } else if (token === (inner?.isArray === true ? CLOSE_ARRAY : CLOSE_OBJECT) && expected.endsWith("or end")) {
       const ended = open.pop();
       if (ended === undefined) return "not JSON";
       node = ended.isArray || ended.isInOrder ? closed(ended) : yield* closedInOrder(ended);
-    } else if (kind === "end" && expected === "comma or end" && root !== null) {
+    } else if (token === END && expected === "comma or end" && root !== null) {
       return root;
     } else if (isValue) {
-      const scalar = scalarOf(token);
+      const scalar = scalarOf(token, text, scanner);
       if (scalar === null) return "not JSON";
       node = scalar;
     } else {
@@ -195,20 +198,39 @@ function* merged(one: readonly JsonMember[], other: readonly JsonMember[]): Gene
   return all;
 }
 
-/** The scalar of a token; `null` if it is none. */
-function scalarOf({ kind, written }: JsonToken): JsonNode | null {
-  if (kind === "string") {
-    const text = stringValue(written);
-    return { kind, canonical: canonicalString(written, text), text };
-  }
-  if (kind === "number") return { kind, canonical: canonicalNumber(written), text: written };
-  return kind === "literal" ? { kind, canonical: written, text: written } : null;
+/** Whether the token that has just been scanned is none of JSON. */
+function isBroken(scanner: JSONScanner): boolean {
+  const error: number = scanner.getTokenError();
+  return error !== 0;
 }
 
-/** A string (RFC 8785, section 3.2.2.2); `null` if it has an unpaired surrogate. */
-function canonicalString(written: string, value: string): string | null {
+/** The scalar of a token; `null` if it is none. */
+function scalarOf(token: number, text: string, scanner: JSONScanner): JsonNode | null {
+  if (isBroken(scanner)) return null;
+  const value = scanner.getTokenValue();
+  switch (token) {
+    case STRING:
+      return { kind: "string", canonical: canonicalString(text, scanner), text: value };
+    case NUMBER: {
+      // The scanner says it without its minus.
+      const written = text.slice(scanner.getTokenOffset(), scanner.getPosition());
+      return { kind: "number", canonical: canonicalNumber(written), text: written };
+    }
+    case TRUE:
+    case FALSE:
+    case NULL:
+      return { kind: "literal", canonical: value, text: value };
+    default:
+      return null;
+  }
+}
+
+/** The string that has just been scanned (RFC 8785, section 3.2.2.2); `null` if it has an unpaired surrogate. */
+function canonicalString(text: string, scanner: JSONScanner): string | null {
+  const value = scanner.getTokenValue();
+  const offset = scanner.getTokenOffset();
   // Without an escape it is its own canonical form.
-  if (written.length === value.length + 2) return written;
+  if (scanner.getTokenLength() === value.length + 2) return text.slice(offset, offset + value.length + 2);
   return value.isWellFormed() ? JSON.stringify(value) : null;
 }
 

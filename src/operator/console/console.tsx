@@ -4,6 +4,7 @@
 import { Hono } from "hono";
 import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
+import { secureHeaders } from "hono/secure-headers";
 import { describeOperatorProblem } from "../../kernel/record/operator-problem.ts";
 import { AuditUnavailable } from "../audited.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
@@ -18,26 +19,30 @@ import { ExampleFinder } from "../resolve-example.ts";
 import { type ConsolePorts, pathsBelow, siteOf } from "./view.ts";
 
 /** What a page may do in a browser: load its own style sheet and script, send forms to itself, and nothing else. */
-const HEADERS = Object.entries({
-  "Content-Security-Policy":
-    "default-src 'none'; base-uri 'none'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; img-src data:; script-src 'self'; style-src 'self'",
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cross-Origin-Resource-Policy": "same-origin",
-  "Origin-Agent-Cluster": "?1",
+const consoleHeaders = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    baseUri: ["'none'"],
+    connectSrc: ["'self'"],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    imgSrc: ["data:"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+  },
+  crossOriginOpenerPolicy: "same-origin",
+  crossOriginResourcePolicy: "same-origin",
   // The console's URLs contain keys. Browsers then send "Origin: null" with forms, and Sec-Fetch-Site is checked instead.
-  "Referrer-Policy": "no-referrer",
-  // No Strict-Transport-Security: the host is the API's, and the console must not decide that it is reachable only over https.
-  "X-Content-Type-Options": "nosniff",
-  "X-Frame-Options": "DENY",
+  referrerPolicy: "no-referrer",
+  // The host is the API's: the console must not decide that it is reachable only over https.
+  strictTransportSecurity: false,
+  xFrameOptions: "DENY",
 });
 
 export function createConsole(ports: ConsolePorts): Hono<SignedRequest> {
   const paths = pathsBelow(ports.basePath);
   const app = new Hono<SignedRequest>();
-  app.use(async (c, next) => {
-    await next();
-    for (const [name, value] of HEADERS) c.header(name, value);
-  });
+  app.use(consoleHeaders);
   for (const [path, text, type] of [
     [paths.style, STYLE.text, "text/css"],
     [paths.script, SCRIPT.text, "text/javascript"],

@@ -41,7 +41,6 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/request/key-set.ts": CACHE,
   "kernel/request/message-stream.ts": OF_ONE_REQUEST,
   "features/forms/multipart.ts": OF_ONE_REQUEST, // feature: forms
-  "features/graphql/graphql-document.ts": OF_ONE_REQUEST, // feature: graphql
   "kernel/request/pace.ts": OF_ONE_REQUEST,
   "kernel/request/replay-cache.ts": CACHE,
   "kernel/request/rotating-tokens.ts": "which tokens were looked at; what was noticed is counted, and handed over",
