@@ -219,26 +219,15 @@ describe("a change", () => {
     expect(await scene.origin.effects(message.key)).toBe(2);
   });
 
-  it.each([
-    ["release", undefined],
-    ["release", {}],
-    ["release", { reason: " " }],
-    ["release", { reason: "x".repeat(1001) }],
-    ["forget", { reason: "x", response: RESOLUTION }],
-    ["resolve", { reason: "x" }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 199 } }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 204, body: "x" } }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 200, body: "x", bodyBase64: "eA==" } }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 200, bodyBase64: "%" } }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 200, headers: [["Transfer-Encoding", "chunked"]] } }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 200, headers: [["Idempotent-Replayed", "true"]] } }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 200, headers: [["a b", "c"]] } }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 200, headers: [["a", "b\r\nc: d"]] } }],
-    ["resolve", { confirm: true, reason: "x", response: { status: 200, body: "x".repeat((1 << 20) + 1) } }],
-  ])("needs a reason, and with resolve a response that can be sent: %s %#", async (action, body) => {
+  it("needs a reason, and with resolve a response that can be sent", async () => {
     const { id } = await unknownKey();
-    const refused = await scene.ask("POST", `/records/${id}/${action}`, { body });
-    expect(refused).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
+    for (const [action, body] of [
+      ["release", {}],
+      ["resolve", { confirm: true, reason: "x", response: { status: 204, body: "x" } }],
+    ] as const) {
+      const refused = await scene.ask("POST", `/records/${id}/${action}`, { body });
+      expect(refused).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
+    }
     expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown", timeline: [{}] });
   });
 
@@ -281,22 +270,13 @@ describe("the list", () => {
     expect(await list(`key=${key}`)).toMatchObject([{ route: "/other/*" }]);
   });
 
-  it.each([
-    "sate=failed",
-    "state=done",
-    "limit=0",
-    "limit=501",
-    "limit=x",
-    "until=soon",
-    "key=",
-    "route=",
-    "cursor=nowhere",
-    "cursor=open~shard-9-of-4~",
-    "key=a&key=b",
-  ])("refuses what it does not understand: %s", async (query) => {
-    const refused = await scene.ask("GET", `/records?${query}`);
-    expect(refused).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
-  });
+  it.each(["sate=failed", "cursor=nowhere", "cursor=open~shard-9-of-4~"])(
+    "refuses what it does not understand: %s",
+    async (query) => {
+      const refused = await scene.ask("GET", `/records?${query}`);
+      expect(refused).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
+    },
+  );
 
   it("finds a single record only by its id", async () => {
     for (const id of ["0".repeat(64), "x", freshKey()]) {

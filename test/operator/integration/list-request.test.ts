@@ -30,6 +30,17 @@ describe("a list request", () => {
     // A plus that is not escaped is a blank.
     ["until=2026-11-23T08:30:00+01:00", "until must be a time"],
     ["since=1h&since=2h", "since is given more than once"],
+    ["state=done", "state must be one or more of waiting, started,"],
+    ["route=", "route must be the path of a route"],
+    ["key=", "key must be an idempotency key"],
+    ["key=a&key=b", "key is given more than once"],
+    ["key=a&id=01234567", "key and id cannot be combined"],
+    ["id=0123456", "id must be the first 8 to 64 digits"],
+    ["caller=x", "caller must be the"],
+    ["status=99", "status must be an HTTP status: write 201."],
+    ["limit=0", "limit must be a whole number from 1 to 500."],
+    ["limit=501", "limit must be a whole number from 1 to 500."],
+    ["limit=x", "limit must be a whole number from 1 to 500."],
     ["older_than=1h", "Unknown parameter: write one of state, route, since, until,"],
   ])("refuses %s", (query, reason) => {
     expect(reasonOf(query)).toContain(reason);
