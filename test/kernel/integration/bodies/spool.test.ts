@@ -19,7 +19,17 @@ interface Bench {
 /** A spool in a fresh object, with commits under the test's control. */
 async function withSpool(
   run: (bench: Bench) => Promise<void>,
-  { isOwned = true, length = null }: { readonly isOwned?: boolean; readonly length?: number | null } = {},
+  {
+    isOwned = true,
+    length = null,
+    windowChunks = 16,
+    idleMs = 100,
+  }: {
+    readonly isOwned?: boolean;
+    readonly length?: number | null;
+    readonly windowChunks?: number;
+    readonly idleMs?: number;
+  } = {},
 ): Promise<void> {
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   await runInDurableObject(stub, async (_instance, { storage }) => {
@@ -36,8 +46,8 @@ async function withSpool(
       length,
       sync: () => waiting.promise,
       firstFlushMs: 1,
-      windowChunks: 16,
-      patience: { timers: new ObjectTimers(), idleMs: 100 },
+      windowChunks,
+      patience: { timers: new ObjectTimers(), idleMs },
       cipher: null,
     });
     await run({ spool, ledger, body, commit });
@@ -171,6 +181,27 @@ describe("spool", () => {
       await scheduler.wait(1);
       expect(heldBytes()).toBe(before);
     });
+  });
+
+  it("is at most its window ahead of its slowest reader, if it is not kept", async () => {
+    await withSpool(
+      async ({ spool, commit }) => {
+        const durable = setInterval(commit, 1);
+        spool.reader(null);
+        spool.stopKeeping();
+        let written = 0;
+        const writing = (async (): Promise<void> => {
+          for (; written < 9; written += 1) await spool.write(new Uint8Array(CHUNK_BYTES));
+        })();
+        await vi.waitFor(() => expect(written).toBe(3), { timeout: 10_000 });
+        expect(await isPending(writing)).toBe(true);
+        expect(written).toBe(3);
+        clearInterval(durable);
+        spool.break();
+        await writing;
+      },
+      { windowChunks: 2, idleMs: 60_000 },
+    );
   });
 
   it("holds no memory when it breaks while a reader has unread bytes", async () => {

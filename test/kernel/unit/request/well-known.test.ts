@@ -24,3 +24,15 @@ it.each([
   const { routes } = v.parse(published, await wellKnownResponse(read.config).json());
   expect(routes.map(({ fingerprint }) => [fingerprint.of, fingerprint.query])).toEqual([[of, reported]]);
 });
+
+it.each(["required", "optional"])("says whether a request needs a key, and of which form: %s", async (key) => {
+  const read = readConfig({
+    IDEMPOTENCY: { origin: "https://api.acme.com" },
+    ROUTES: [{ path: "/pay", key, key_format: { pattern: "^k", min: 2, max: 9 } }],
+  });
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  const { routes } = v.parse(published, await wellKnownResponse(read.config).json());
+  expect(routes[0]).toMatchObject({
+    key: { required: key === "required", minLength: 2, maxLength: 9, pattern: "^k" },
+  });
+});
