@@ -6,7 +6,7 @@ import { parseChange } from "../../../src/operator/change-request.ts";
 const RESPONSE = { status: 201, body: "{}" };
 
 function reasonOf(action: "release" | "resolve" | "forget", body: unknown): string | null {
-  const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body) ?? "");
+  const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body));
   const parsed = parseChange(action, bytes);
   return parsed.ok ? null : parsed.reason;
 }
@@ -21,7 +21,7 @@ describe("a change request", () => {
   });
 
   it.each([
-    ["release", undefined, "nothing but a reason"],
+    ["release", new Uint8Array(), "nothing but a reason"],
     ["release", new Uint8Array([0x22, 0xff, 0x22]), "nothing but a reason"],
     ["release", {}, "nothing but a reason"],
     ["release", { reason: " " }, "must not be empty"],
