@@ -37,18 +37,13 @@ function SessionsPage({ view, isUnconfirmed }: { readonly view: ConsoleView; rea
                 Confirm it: tick the box above the button.
               </p>
             ) : null}
-            <p>
-              For when a browser or its cookie has fallen into the wrong hands. Tokens stay valid: if one has leaked,
-              replace it, which ends its sessions too.
-            </p>
+            <p>For a browser in the wrong hands. Tokens stay valid: replace one that has leaked.</p>
             <FormToken view={view} />
             <label class="check">
               <input type="checkbox" name="confirmed" value="yes" required /> Every session of every operator ends,
               yours too.
             </label>
-            <div>
-              <button class="main">Sign everybody out</button> <a href={paths.overview}>Cancel</a>
-            </div>
+            <button class="main">Sign everybody out</button>
           </form>
         </section>
       ) : (
