@@ -56,6 +56,12 @@ const EQUIVALENT: readonly Equivalent[] = [
     after: '"body-too-large": { code: "body-too-large", limitBytes: (-1) },',
     reason: "no evidence of an example is published",
   },
+  {
+    file: "src/kernel/body/chunk.ts",
+    before: "if (this.#users > 1) this.#free = holdBytes(this.bytes);",
+    after: "if (this.#users > 0) this.#free = holdBytes(this.bytes);",
+    reason: "a chunk without a reader is freed in the same turn, whether it counts as held or not",
+  },
 ];
 
 /** Why a change of these lines changes no behaviour; `null` if it may. */
