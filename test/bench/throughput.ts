@@ -47,7 +47,8 @@ const COLD_KEYS = short ? 2000 : 20_000;
 function graph(title: string, rows: readonly Row[], metric: Metric, digits: number): string {
   const bars = rows.flatMap((row): Bar[] => {
     const spread = row[metric];
-    const tone = row.variant === "straight" || row.variant === "floor" ? 2 : row.variant.startsWith("Fastify") ? 1 : 0;
+    const tone =
+      row.variant === "straight" || row.variant === "floor" ? 2 : /^(?:Fastify|KV)/.test(row.variant) ? 1 : 0;
     return spread === null ? [] : [{ label: row.variant, spread, tone }];
   });
   const where = `state on ${options.disk ? "disk" : "tmpfs"}`;

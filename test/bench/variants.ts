@@ -3,7 +3,7 @@
 import { Agent, type ClientRequest, request as httpRequest } from "node:http";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startWorkerd } from "../support/gateway.ts";
+import { startWorkerd, type WorkerdOptions } from "../support/gateway.ts";
 import { startPeers } from "./peer.ts";
 import { findProcess } from "./process-memory.ts";
 import { BODY, fill, HEADERS } from "./requests-of-load.ts";
@@ -61,18 +61,16 @@ export async function startScene(options: SceneOptions): Promise<Scene> {
   const stop = async (): Promise<void> => {
     for (const one of stops.toReversed()) await one();
   };
-  const worker = async (name: string, vars: object, main?: string): Promise<Process> => {
-    const gateway = await startWorkerd({
-      stateDir: join(stateDir, name),
-      vars: { IDEMPOTENCY: {}, ROUTES: [], ...vars },
-      ...(main === undefined ? {} : { main }),
-    });
+  const worker = async (name: string, vars: object, more: Program = {}): Promise<Process> => {
+    const own = { stateDir: join(stateDir, name), vars: { IDEMPOTENCY: {}, ROUTES: [], ...vars } };
+    const gateway = await startWorkerd({ ...own, ...more });
     stops.push(() => gateway.stop());
     return { url: gateway.url, pids: [findProcess(gateway.pid, "workerd")] };
   };
   const gateway = async (name: string, all: readonly Requests[], main?: string): Promise<readonly Variant[]> => {
     if (all.length === 0) return [];
-    const process = await worker(name, { IDEMPOTENCY: { origin: originUrl, shards: 64 }, ROUTES }, main);
+    const vars = { IDEMPOTENCY: { origin: originUrl, shards: 64 }, ROUTES };
+    const process = await worker(name, vars, main === undefined ? {} : { main });
     // Those that a variant of hot keys replays, and those of the cold one.
     await fill(process.url, "/v1/payments", "hot", HOT_KEYS);
     if (all.some(({ keys }) => keys === coldKeys)) await fill(process.url, "/v1/payments", "cold", coldKeys);
@@ -86,13 +84,14 @@ export async function startScene(options: SceneOptions): Promise<Scene> {
     for (const [at, group] of groups.entries()) variants.push(...(await gateway(`${folder}-${at}`, group, main)));
     return variants.map((one) => variant(one.name + suffix, one, one));
   };
-  const alone = async (name: string, vars: object, main?: string): Promise<readonly Variant[]> =>
-    isChosen(name) ? [variant(name, await worker(name, vars, main))] : [];
+  const alone = async (name: string, vars: object, program?: Program): Promise<readonly Variant[]> =>
+    isChosen(name) ? [variant(name, await worker(name, vars, program))] : [];
   try {
     const perKey = { origin: originUrl, shards: "per-key", ...LONG };
     const variants = [
-      ...(await alone("straight", { ORIGIN: originUrl }, FORWARD)),
-      ...(await alone("floor", { ORIGIN: originUrl }, FLOOR)),
+      ...(await alone("straight", { ORIGIN: originUrl }, { main: FORWARD })),
+      ...(await alone("floor", { ORIGIN: originUrl }, { main: FLOOR })),
+      ...(await alone("KV", { ORIGIN: originUrl }, { main: KV, extraBindings: [KV_BINDING] })),
       ...(await ours("gateway", "")),
       ...(beside === null ? [] : await ours("before", BEFORE, join(resolve(beside), "src/index.ts"))),
       ...(await alone("per-key", { IDEMPOTENCY: perKey, ROUTES })),
@@ -110,6 +109,11 @@ export async function startScene(options: SceneOptions): Promise<Scene> {
 
 const FORWARD = fileURLToPath(new URL("forward/index.ts", import.meta.url));
 const FLOOR = fileURLToPath(new URL("floor/index.ts", import.meta.url));
+const KV = fileURLToPath(new URL("kv/index.ts", import.meta.url));
+const KV_BINDING = '(name = "KV", kvNamespace = (name = "gateway", entrypoint = "Store"))';
+
+/** A Worker that is not this checkout's gateway, or has more bindings than a gateway. */
+type Program = Pick<WorkerdOptions, "main" | "extraBindings">;
 
 /** What one gateway is asked. */
 function gatewayVariants({ coldKeys }: SceneOptions): readonly Requests[] {
