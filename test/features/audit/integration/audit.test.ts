@@ -2,7 +2,7 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { epochMs } from "../../../../src/kernel/record/units.ts"; // feature: bulk
+import { epochMs } from "../../../../src/kernel/record/units.ts";
 import { OperatorsAudit } from "../../../../src/features/audit/operator/operators-audit.ts";
 import { allChanger, auditedAllChanger } from "../../../../src/features/bulk/operator/all-change.ts"; // feature: bulk
 import { auditedForgetter, scopeForgetter } from "../../../../src/features/callers/operator/forgetting.ts"; // feature: callers
@@ -10,7 +10,7 @@ import { auditedOperator } from "../../../../src/operator/audited.ts";
 import { workerKernel } from "../../../support/integration/worker-kernel.ts";
 import { ShardOperator } from "../../../../src/operator/shard-operator.ts";
 import type { JsonCall } from "../../../../src/kernel/call.ts";
-import { AUDIT_CALLS } from "../../../../src/features/audit/object/audit-log-store.ts";
+import { AUDIT_CALLS, AuditLogStore } from "../../../../src/features/audit/object/audit-log-store.ts";
 import { askObject } from "../../../../src/kernel/object/call-shard.ts";
 import { type AuditEntry, MAX_SIGN_INS } from "../../../../src/features/audit/object/audit-log-store.ts";
 import { ADMIN } from "../../../support/integration/operators.ts";
@@ -32,13 +32,25 @@ function startLog() {
   const ask = <In, Out>(call: JsonCall<In, Out>, question: In): Promise<Out> => askObject(stub, call, question);
   const sql = (statement: string): Promise<void> =>
     runInDurableObject(stub, (_object, state) => void state.storage.sql.exec(statement).toArray());
-  return { audit: new OperatorsAudit(ask), ask, sql };
+  /** Another instance of the object. */
+  const again = <T>(run: (store: AuditLogStore) => T): Promise<T> =>
+    runInDurableObject(stub, (_object, { storage }) =>
+      run(new AuditLogStore(storage.sql, (steps) => storage.transactionSync(steps))),
+    );
+  return { audit: new OperatorsAudit(ask), ask, sql, again };
 }
 
 describe("the audit log", () => {
   it("has no table until something is written, and is empty then", async () => {
     const { audit } = startLog();
     expect(await audit.page(ALL)).toEqual({ entries: [], next: null });
+  });
+
+  it("is found by another instance, which goes on with it", async () => {
+    const { ask, again } = startLog();
+    await ask(AUDIT_CALLS.begin, ENTRY);
+    expect((await again((store) => store.page(ALL))).entries).toMatchObject([ENTRY]);
+    expect(await again((store) => store.begin(ENTRY, epochMs(1)))).toBe(2);
   });
 
   it("keeps what was written, and sets an outcome once", async () => {
