@@ -375,21 +375,22 @@ function ending(response: RawResponse): string | null {
 }
 
 describe.concurrent("G6 Never two by guess", () => {
-  const losses: readonly (readonly [string, Behaviour, string | null])[] = [
-    ["the connection breaks", { drop: "after-effect" }, "origin-dropped"],
-    ["the body is cut short", { status: 201, body: "cut", drop: "mid-body" }, "origin-dropped"],
-    ["the origin does not answer in time", { status: 201, delayMs: 3 * LOCK_MS }, "origin-timeout"],
-    ["the body stalls", { status: 201, chunks: ["a", { text: "b", pauseMs: 3 * LOCK_MS }] }, "broken transfer"],
-    ["the origin's own gateway gives up", { status: 504, body: "proxy" }, null],
+  /** How each may end. Whether an answer has begun when its body breaks off depends on the time between the two. */
+  const losses: readonly (readonly [string, Behaviour, readonly (string | null)[]])[] = [
+    ["the connection breaks", { drop: "after-effect" }, ["origin-dropped"]],
+    ["the body is cut short", { status: 201, body: "cut", drop: "mid-body" }, ["origin-dropped", "broken transfer"]],
+    ["the origin does not answer in time", { status: 201, delayMs: 3 * LOCK_MS }, ["origin-timeout"]],
+    ["the body stalls", { status: 201, chunks: ["a", { text: "b", pauseMs: 3 * LOCK_MS }] }, ["broken transfer"]],
+    ["the origin's own gateway gives up", { status: 504, body: "proxy" }, [null]],
   ];
 
-  it.each(losses)("holds the key after %s: no second effect, and outcome-unknown", async (_name, loss, code) => {
+  it.each(losses)("holds the key after %s: no second effect, and outcome-unknown", async (_name, loss, endings) => {
     const key = freshKey();
     const call = { path: "/hold", key };
     await origin.behave({ key }, { sequence: [loss, { status: 201 }] });
     const sentAt = Date.now();
     const first = await send(gateway.url, call);
-    expect(ending(first)).toBe(code);
+    expect(endings).toContain(ending(first));
     if (problemCode(first) !== null) expect(problemOf(first).retryable).toBe(false);
     // Before and after the end of the lock.
     const answers: RawResponse[] = [];
@@ -403,13 +404,13 @@ describe.concurrent("G6 Never two by guess", () => {
 
   it.each(losses)(
     "retries after %s, but only once the lock has ended, as attempt 2 with the same key",
-    async (_name, loss, code) => {
+    async (_name, loss, endings) => {
       const key = freshKey();
       const call = { path: "/retry", key };
       await origin.behave({ key }, { sequence: [loss, { status: 201, body: "second" }] });
       const sentAt = Date.now();
       const first = await send(gateway.url, call);
-      expect(ending(first)).toBe(code);
+      expect(endings).toContain(ending(first));
       if (problemCode(first) !== null) expect(problemOf(first).retryable).toBe(true);
       const answer = await untilNotInFlight(gateway.url, call, LOCK_MS + SLACK_MS);
       expect(answer.body.toString()).toBe("second");
