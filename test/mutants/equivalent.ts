@@ -68,6 +68,12 @@ const EQUIVALENT: readonly Equivalent[] = [
     after: "if (bytes === null) return new Response(null, { status: 405 });",
     reason: "whoever asks looks only whether it is 200",
   },
+  {
+    file: "src/kernel/overflow/remote-bodies.ts",
+    before: "#pausedUntil = epochMs(0);",
+    after: "#pausedUntil = epochMs(1);",
+    reason: "both are long past",
+  },
 ];
 
 /** Why a change of these lines changes no behaviour; `null` if it may. */
