@@ -198,7 +198,10 @@ describe("a position", () => {
       const done = Math.max(stored?.done ?? 0, offset + 1);
       return { next: done, done, claimed };
     };
-    await expectFound(/G12: the position is \d+, and \d+ \(r\d\) is (started|failed|unknown)/, "claims");
+    await expectFound(
+      /G12: the position (?:that is read )?is \d+, and \d+ \(r\d\) is (started|failed|unknown)/,
+      "claims",
+    );
   }, 120_000);
 
   it("that is the last offset goes back, and breaks G12", async () => {
