@@ -64,7 +64,7 @@ interface Stores {
   readonly rows: RecordRows;
 }
 
-/** Is told of a parked message whose record is erased, or replaced by what is remembered of it, in that transaction. */
+/** Gets each parked message whose record is erased, or replaced by what is remembered of it, in that transaction. */
 export type OnExpired = (change: RecordChange) => void;
 
 export class ExpiredRecords {

@@ -21,12 +21,11 @@ import {
   type ResponseColumns,
   type ResponseRow,
 } from "./response-rows.ts";
-import { readAcceptance } from "./stored-request.ts";
+import { ACCEPTANCE_COLUMNS, readAcceptance } from "./stored-request.ts";
 import { hasMembers, readStoredJson, readTime, readWhole, UnreadableError } from "./unreadable.ts";
 
-/** Those that `readRecord` reads, with the number's two halves. */
-const RECORD_MEMBERS: readonly string[] = [
-  "id",
+/** Of a record's attempt, and what is promised of its end. */
+export const ATTEMPT_COLUMNS = [
   "state",
   "fingerprint",
   "attempt_id",
@@ -37,18 +36,22 @@ const RECORD_MEMBERS: readonly string[] = [
   "lock_ms",
   "retention_ms",
   "unknown_retention_ms",
-  "retry_from",
+  "remember_ms",
+  "publish",
+] as const;
+/** Those that `readRecord` reads, with the number's two halves. */
+const RECORD_MEMBERS: readonly string[] = [
+  "id",
+  ...ATTEMPT_COLUMNS,
   "completed_at",
   "expires_at",
   "status",
   "kept",
+  "retry_from",
   "verify_at",
   "verifications",
-  "remember_ms",
   "may_have_acted",
-  "accepted",
-  "start_at",
-  "publish",
+  ...ACCEPTANCE_COLUMNS,
 ];
 /** The columns that `readRecord` reads. */
 export const RECORD_COLUMNS = `${LOCATION_COLUMNS}, ${RECORD_MEMBERS.join()}`;

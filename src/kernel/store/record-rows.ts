@@ -6,6 +6,7 @@ import type { TimelineEvent } from "../record/timeline.ts";
 import type { BodyNumber, RecordId } from "../record/units.ts";
 import { keyText, type RecordLabel, LABEL_COLUMNS, type LabelRow, readLabel } from "./label.ts";
 import { LAST_BUCKET, NUMBER, type RowLocation, type RecordNumbers } from "./record-numbers.ts";
+import { ATTEMPT_COLUMNS } from "./record-row.ts";
 import { keptOf, type KeptResponse, RESPONSE_COLUMNS, writeResponse } from "./response-rows.ts";
 import type { LedgerSql } from "./schema.ts";
 import {
@@ -46,20 +47,6 @@ interface Statement {
 const AT_PLACE = `number = ${NUMBER} AND id = ?`;
 
 const LABEL = ["key", "route", "note", "lane"];
-const ATTEMPT = [
-  "state",
-  "fingerprint",
-  "attempt_id",
-  "attempt",
-  "started_at",
-  "locked_until",
-  "unknown",
-  "lock_ms",
-  "retention_ms",
-  "unknown_retention_ms",
-  "remember_ms",
-  "publish",
-];
 const END = ["completed_at", "expires_at", "status", "kept", "history", "body_number", ...RESPONSE_COLUMNS];
 const WAIT = ["retry_from", "verify_at", "verifications", "verification", "may_have_acted"];
 
@@ -70,13 +57,13 @@ type Texts = Readonly<Record<OnTaken, string>>;
 type Statements = Readonly<Record<AcceptanceWrite, Texts>>;
 
 /** A first attempt. */
-const CLAIM = insertions(["id", ...LABEL, ...ATTEMPT, "key_form", "verification", "body_number"]);
-const INSERT = insertions(["id", ...LABEL, ...ATTEMPT, "key_form", ...END, ...WAIT]);
+const CLAIM = insertions(["id", ...LABEL, ...ATTEMPT_COLUMNS, "key_form", "verification", "body_number"]);
+const INSERT = insertions(["id", ...LABEL, ...ATTEMPT_COLUMNS, "key_form", ...END, ...WAIT]);
 /** Keeps the attempt's columns except its lock, and clears the waiting times and what has now been published. */
 const COMPLETE = updates(["state", "locked_until", ...END], [...WAIT, "publish", "key_form"]);
-const REPLACE = updates([...ATTEMPT, ...END, ...WAIT]);
+const REPLACE = updates([...ATTEMPT_COLUMNS, ...END, ...WAIT]);
 /** Another attempt, or a new record after an expired one. Writes the label too, since the route's path may have changed. */
-const CLAIM_AGAIN = updates([...LABEL, ...ATTEMPT, "key_form", ...END, ...WAIT]);
+const CLAIM_AGAIN = updates([...LABEL, ...ATTEMPT_COLUMNS, "key_form", ...END, ...WAIT]);
 
 function insertions(columns: readonly string[]): Statements {
   const plain = insert(columns);
