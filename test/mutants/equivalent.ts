@@ -69,6 +69,12 @@ const EQUIVALENT: readonly Equivalent[] = [
     reason: "whoever asks looks only whether it is 200",
   },
   {
+    file: "src/kernel/resume/event-stream.ts",
+    before: "for (at += 1; at < bytes.length; at++) if (bytes[at] === LF || bytes[at] === CR) return at;",
+    after: "for (at += 0; at < bytes.length; at++) if (bytes[at] === LF || bytes[at] === CR) return at;",
+    reason: "the byte that is looked at again was no end of a line",
+  },
+  {
     file: "src/kernel/overflow/remote-bodies.ts",
     before: "#pausedUntil = epochMs(0);",
     after: "#pausedUntil = epochMs(1);",

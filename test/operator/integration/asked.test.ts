@@ -91,17 +91,19 @@ it("a release after the origin has said that it knows nothing begins the next at
 // feature: accepted ends
 
 // feature: bulk begins
-it("a change of many records leaves one that the origin is being asked about", async () => {
+it("a change of many records, and its preview, leave one that the origin is being asked about", async () => {
   const { bench, head, answer } = await asked();
   const { id } = head.record;
   const attempt = (await bench.stored(id))?.attempt;
   if (attempt === undefined) throw new Error("no record");
   const listed = { id, state: "unknown", attempt: attempt.number, startedAt: attempt.startedAt } as const;
   const event = { type: "release", ...BY } as const;
-  const change = { records: [listed], event, headers: [], isPreview: false, since: epochMs(Date.now()) };
-  const message = encodeMessage({ head: change, body: new Uint8Array() });
-  const response = await bench.stub.fetch(CHANGE_LISTED_CALL.url, { method: "POST", body: message });
-  expect(await response.json()).toEqual(["in-flight"]);
+  for (const isPreview of [true, false]) {
+    const change = { records: [listed], event, headers: [], isPreview, since: epochMs(Date.now()) };
+    const message = encodeMessage({ head: change, body: new Uint8Array() });
+    const response = await bench.stub.fetch(CHANGE_LISTED_CALL.url, { method: "POST", body: message });
+    expect(await response.json()).toEqual(["in-flight"]);
+  }
   answer(200);
   await untilState(bench, head, "completed");
   expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -"]);

@@ -46,6 +46,34 @@ function chunksIn(storage: DurableObjectStorage): number {
 }
 
 describe("an upload", () => {
+  it("that flows through may take its idle time for each byte, since the origin may have to wait for more", async () => {
+    await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
+      const { upload } = uploadHead().request;
+      if (upload === null) throw new TypeError("no upload");
+      const head = headOf({ request: { upload: { ...upload, fingerprintParts: null, length: 3 } } });
+      let left = 3;
+      const next = (): Promise<NextPiece> => Promise.resolve(left-- > 0 ? lentPiece(new Uint8Array(1)) : WHOLE);
+      const { stream } = streamMessage({ head, body: new Uint8Array() }, { next, cancel: () => undefined });
+      const given: number[] = [];
+      let now = 0;
+      const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+      const timers = {
+        firstOf: async <T>(promise: Promise<T>, ms: number): Promise<T> => {
+          given.push(ms);
+          const piece = await promise;
+          now += 0.6 * ms;
+          return piece;
+        },
+      };
+      const reception = await receiveUpload(stream, new Ledger(storage).bodies, timers);
+      if (!("body" in reception)) throw new TypeError("not received");
+      const body = await new Response(reception.body.open(() => undefined)).arrayBuffer();
+      clock.mockRestore();
+      reception.body.release();
+      expect([body.byteLength, new Set(given)]).toEqual([3, new Set([head.rules.idleTimeoutMs])]);
+    });
+  });
+
   it("that the store refuses is not the client's fault: it rejects, and nothing of it is held", async () => {
     await runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId()), async (_instance, { storage }) => {
       const { bodies } = new Ledger(storage);
