@@ -46,7 +46,7 @@ function unprotected(inherited: InheritedRoutes): readonly ConfigProblem[] {
   }));
 }
 
-/** Records are told of where their layouts are. What the gateway keeps of itself is in objects of its own jurisdiction, which nobody lists. */
+/** Records are looked for where their layouts are. What the gateway keeps of itself is in objects of its own jurisdiction, which nobody lists. */
 function movedAway(jurisdiction: string | null, running: readonly RunningLayout[]): readonly ConfigProblem[] {
   const inForce = running.filter(({ next }) => next === null);
   if (inForce.length === 0 || inForce.some((layout) => layout.jurisdiction === jurisdiction)) return [];

@@ -55,7 +55,7 @@ const SCOPE_COMMENTS = {
   header: "the same key from another customer is another record",
   token: "the same key from another user is another record; a refreshed token is the same user",
   cookie: "the same key in another session is another record",
-  nobody: "callers are not told apart: they share their keys, and get each other's answers",
+  nobody: "callers are not distinguished: they share their keys, and get each other's answers",
 } as const;
 
 const UNKNOWN_COMMENTS = {

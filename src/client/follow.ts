@@ -77,7 +77,7 @@ export function createFollow(options: ClientOptions = {}): Follow {
 
 type Seen =
   | { readonly kind: "answered"; readonly response: Response }
-  /** `waiting`: it has no end yet. `failed`: this look told nothing. `ended`: further looks cannot help. */
+  /** `waiting`: it has no end yet. `failed`: this look found nothing out. `ended`: further looks cannot help. */
   | { readonly kind: "waiting" | "failed" | "ended"; readonly outcome: Outcome };
 
 /** A look that is refused says nothing about the operation. */

@@ -1,13 +1,13 @@
 // Keeps a claim while its handler works, and until the gateway has heard how it ended: extends the lock at half its time, and tells the
 // handler to stop while there is time left.
 //
-//   claimed                extended at ½           told to stop, unless extended: at ⅘          the lock ends     its end is said until
+//   claimed                extended at ½           aborted, unless extended: at ⅘              the lock ends     its end is said until
 //     ├───────────────────────┼──────────────────────────────┼───────────────────────────────────┼───────────────────────────┤
 
 import { type ClaimCallAnswer, type ClaimCalls, callClaims, endClaim } from "./claim-calls.ts";
 import { SupersededError } from "./claim-errors.ts";
 
-/** The part of the lock that is left when the handler is told to stop. */
+/** The part of the lock that is left when the handler's signal aborts. */
 const MARGIN = 0.2;
 
 /** After an extension that failed, another is tried after this part of the lock. */
@@ -103,7 +103,7 @@ export class ClaimLease {
     if (!this.#hasHandlerEnded) this.#abort();
   }
 
-  /** No later extension helps: the handler is told to stop, or the lock is lost. */
+  /** No later extension helps: the handler's signal aborts, or the lock is lost. */
   #abort(): void {
     this.#stop();
     if (!this.#hasHandlerEnded) this.#controller.abort(new SupersededError(this.#name.key));

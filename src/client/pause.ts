@@ -5,7 +5,7 @@ import type { Backoff, Clock } from "./client-settings.ts";
 
 /**
  * Milliseconds to wait after `tries` tries; `random` is in [0, 1). Full jitter: a random part of a bound that doubles. If the
- * answer had `Retry-After`, that time (`askedMs`) plus the jitter of a first pause, so that clients told the same time do not return at once.
+ * answer had `Retry-After`, that time (`askedMs`) plus the jitter of a first pause, so that clients that were given the same time do not return at once.
  */
 export function retryPauseMs(backoff: Backoff, tries: number, askedMs: number | null, random: number): number {
   if (askedMs !== null) return askedMs + random * backoff.firstPauseMs;

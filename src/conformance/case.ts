@@ -21,7 +21,7 @@ export type CaseGroup = (typeof GROUPS)[number];
 /** RFC 2119. */
 export type RequirementLevel = "MUST" | "SHOULD" | "MAY";
 
-/** What the target must have, or the run must be told, for a case to apply. */
+/** What the target must have, or the options must say, for a case to apply. */
 export type CaseNeed =
   /** The suite's own origin behind the target, which counts calls. */
   "origin" | "restart" | "retention" | "lock" | "other-body" | "other-path" | "other-caller" | "requires-key";

@@ -26,7 +26,7 @@ export interface PlayerStage {
 
 /** How long the origin's call may take to come. */
 const CALL_MS = 10_000;
-/** For how long retries are sent until one is not told to come back, if the server's lock is not known. */
+/** For how long retries are sent until one is not answered to come back, if the server's lock is not known. */
 const SETTLE_MS = 10_000;
 const POLL_MS = 200;
 /** After a deadline of the server: it may round, or look at its clock now and then. */

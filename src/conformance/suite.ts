@@ -17,7 +17,7 @@ import { missingNeed, type TestTarget } from "./target.ts";
 
 export interface CaseResult {
   readonly case: ConformanceCase;
-  /** By the profile or the draft, as the run was told. */
+  /** By the profile or the draft, as the options say. */
   readonly level: RequirementLevel;
   readonly verdict: CaseVerdict;
   readonly durationMs: number;
@@ -35,7 +35,7 @@ export interface SuiteOptions {
 /** The server cannot be tested at all: the message says what to change. */
 export class NotTestable extends Error {}
 
-/** Throws `NotTestable` if plain first requests do not succeed, or cannot be told apart. */
+/** Throws `NotTestable` if plain first requests do not succeed, or cannot be distinguished. */
 export async function runSuite({ target, origin, cases, by, onResult }: SuiteOptions): Promise<readonly CaseResult[]> {
   const stage: PlayerStage = { target, origin, policy: await fetchPolicy(target) };
   await greet(stage);
@@ -103,7 +103,7 @@ async function greet(stage: PlayerStage): Promise<void> {
   }
   if (calls === null && hasAnswerOf(seen, "other", "first")) {
     throw new NotTestable(
-      `${what}: two operations got the same answer, so a replay cannot be told from a second run. Choose an operation whose answer names what it made, or let the suite count calls: --origin-port.`,
+      `${what}: two operations got the same answer, so a replay cannot be distinguished from a second run. Choose an operation whose answer names what it made, or let the suite count calls: --origin-port.`,
     );
   }
   if (calls?.length === 0) {

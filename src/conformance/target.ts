@@ -1,4 +1,4 @@
-// The server under test, and what the run is told about it.
+// The server under test, and what the options say about it.
 
 import type { HeaderPair } from "./http-response.ts";
 import type { CaseNeed } from "./case.ts";
@@ -22,7 +22,7 @@ export interface TestTarget {
   readonly caller: readonly HeaderPair[];
   readonly otherCaller: readonly HeaderPair[] | null;
   readonly keyForm: "quoted" | "bare";
-  /** Whether a key is required, as the run was told; the policy may say so too. */
+  /** Whether a key is required, by the options; the policy may say so too. */
   readonly requiresKey: boolean;
   /** How long the server keeps answers, and for how long a lost call blocks its key; `null` if that is not known. */
   readonly retentionMs: number | null;
@@ -38,7 +38,7 @@ export interface TestTarget {
 /** Names the case in its requests; the suite's origin knows its calls by it. */
 export const TOKEN_HEADER = "X-Conformance-Case";
 
-/** What the run has to be told, or to have, for each need that is not met; `null` if it is met. */
+/** What the options have to say, or the run to have, for each need that is not met; `null` if it is met. */
 export function missingNeed(
   need: CaseNeed,
   target: TestTarget,

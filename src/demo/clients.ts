@@ -60,7 +60,7 @@ interface Reply {
 const problemSchema = v.object({ code: v.string() });
 
 export class DemoClients {
-  /** All keys begin with it, so that they can be told from those of the printed commands. */
+  /** All keys begin with it, so that they differ from those of the printed commands. */
   readonly prefix: string;
   readonly #ports: ClientPorts;
   readonly #steps: DemoLogLine[] = [];

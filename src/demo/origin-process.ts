@@ -3,7 +3,7 @@
 
 import { startDemoOrigin } from "./origin.ts";
 
-/** The key whose next effect is told, and then never answered: whoever waits for it kills this process. */
+/** The key whose next effect is printed, and then never answered: whoever waits for it kills this process. */
 let awaited: string | null = null;
 
 process.on("message", (message: unknown) => {

@@ -19,7 +19,7 @@ export interface Onceway<Env = unknown> {
   fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response>;
   /** Consumes a batch of a queue that the configuration lists. All messages of another queue are retried. */
   queue(batch: MessageBatch): Promise<void>;
-  /** For a cron trigger: looks for shards that do not answer, if a destination wants to be told (src/features/outbox/README.md). */
+  /** For a cron trigger: looks for shards that do not answer, if a destination asks for that alert (src/features/outbox/README.md). */
   scheduled(): Promise<void>;
   /** Answers requests of the operators' own listener (src/serve/README.md). No client's request may come here. */
   operate(request: Request): Promise<Response>;

@@ -19,7 +19,7 @@ interface Replaced {
 const ON_THE_WIRE = "the name that clients, consumers and dashboards read";
 
 const REPLACED: readonly Replaced[] = [
-  { pattern: /\btold\b/, write: "alert", within: /^src\/features\/outbox\/|\/record\/alerts\.ts$/ },
+  { pattern: /\b[tT]old\b/, write: "alert, of an event; and what happens instead: answered, reported, distinguished" },
   { pattern: /\b[dD]riv(?:e|es|en|ing)\b|Driven|DRIVEN/, write: "accepted, and its schedule" },
   { pattern: /\bPRINT(?:_DIGITS)?\b|[,{] print[,: }]|\b(?:asked|event)\.print\b/, write: "fingerprintPrefix" },
   {

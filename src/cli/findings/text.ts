@@ -98,7 +98,7 @@ class Printer {
 
   /** The line as it should be. */
   #fixed({ range, text }: NonNullable<ConfigFinding["fix"]>, margin: number): readonly string[] {
-    // What spans lines is told in words.
+    // What spans lines is said in words.
     if (range.line !== range.endLine) return [];
     const line = this.#lines[range.line - 1] ?? "";
     const fixed = line.slice(0, range.column - 1) + text + line.slice(range.endColumn - 1);

@@ -1,4 +1,4 @@
-// What to do about a file that is not TOML: the mistakes of people who know other formats, each told from the line on which the parser
+// What to do about a file that is not TOML: the mistakes of people who know other formats, each recognized by the line on which the parser
 // gave up. The parser's own reason stands beside it.
 
 import type { TomlError } from "smol-toml";

@@ -55,7 +55,7 @@ export const CRASH: readonly ConformanceCase[] = [
   }),
   shouldCase({
     id: "crash.not-stuck",
-    says: "When the lock of that call has ended, its client is told something else than to come back later.",
+    says: "When the lock of that call has ended, its client gets another answer than to come back later.",
     profile: "P20",
     needs: ["restart", "origin", "lock"],
     origin: HELD,
@@ -72,7 +72,7 @@ export const CRASH: readonly ConformanceCase[] = [
         const again = wholeAnswerOf(seen, "again");
         if (again === null) return `the retry got ${replySummary(seen, "again")}`;
         return asksForLater(again)
-          ? `the retry still got ${replySummary(seen, "again")} and is told to come back`
+          ? `the retry still got ${replySummary(seen, "again")} which says to come back`
           : null;
       }),
   }),

@@ -41,7 +41,7 @@ export const EXPIRY: readonly ConformanceCase[] = [
       ),
   }),
   mayCase({
-    id: "expiry.told",
+    id: "expiry.reported",
     says: "Answers say until when they are kept.",
     profile: "P21",
     script: [sendStep("first")],

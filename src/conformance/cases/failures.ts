@@ -90,8 +90,8 @@ export const FAILURES: readonly ConformanceCase[] = [
       ),
   }),
   shouldCase({
-    id: "failures.dropped-told",
-    says: "The client of a call that broke off is told so, with 502 or 504.",
+    id: "failures.dropped-reported",
+    says: "The client of a call that broke off learns that, from 502 or 504.",
     profile: "P15",
     needs: ["origin"],
     origin: [{ drop: "head" }, { status: 201 }],

@@ -76,7 +76,7 @@ export function inertAnswer(answer: Response, request: HeadersView): Response {
   for (const [name] of answer.headers) if (isDropped(name)) headers.delete(name);
   for (const [name, value] of Object.entries(INERT)) headers.set(name, value);
   const { status, statusText, body } = answer;
-  // A link to a monitor must not lead a browser away from this host. A client that reads it is told where a redirect leads.
+  // A link to a monitor must not lead a browser away from this host. A client that reads it sees where a redirect leads.
   if (status >= 300 && status <= 399 && destinationOf(request) === "document") headers.delete("Location");
   const init = { status, statusText, headers, encodeBody: "manual" } as const;
   return new Response(body, init);

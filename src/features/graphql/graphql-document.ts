@@ -1,5 +1,5 @@
 // What a GraphQL document may do when it is executed: whether some operation that may be chosen is a mutation, and which key its
-// directive @idempotent gives. What cannot be told counts as a mutation: one must never pass as something else.
+// directive @idempotent gives. What cannot be decided counts as a mutation: one must never pass as something else.
 
 import {
   type DirectiveNode,

@@ -1,4 +1,4 @@
-// Where an idempotency key may come from: the kinds of source, how the configuration writes them, and how clients are told.
+// Where an idempotency key may come from: the kinds of source, how the configuration writes them, and how a problem names them to clients.
 // kernel/request/find-key.ts reads them from a request. A new kind is added here and there.
 
 import { type ParsedSetting, refuseValue } from "./units.ts";

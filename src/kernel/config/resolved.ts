@@ -189,7 +189,7 @@ export interface Destination {
   readonly giveUpAfterMs: DurationMs;
   /** How long a dead event is kept. */
   readonly keepDeadMs: DurationMs;
-  /** What it is told about the gateway itself. */
+  /** The alerts about the gateway itself that it gets. */
   readonly alerts: readonly Alert[];
   /** The address of the console, for links in alerts, without a slash at its end; `null`: no links. */
   readonly console: string | null;

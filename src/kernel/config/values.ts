@@ -57,7 +57,7 @@ export function parseOrigin(
 /** A host alone is a URL that lacks its scheme. */
 function refuseOrigin(value: string): ParsedSetting<never> {
   const wrong = "must be an absolute http or https URL";
-  // As one comes to write it who was told to begin with a slash.
+  // As somebody writes it who has read that it begins with a slash.
   const bare = value.trim().replace(/^\/+/, "");
   if (bare !== value && URL.canParse(bare) && parseOrigin(bare).ok)
     return refuseValue(`${wrong}: write "${bare}"`, bare);

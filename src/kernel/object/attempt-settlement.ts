@@ -17,7 +17,7 @@ import { StoreError } from "../store/store-error.ts";
 /** Takes one step of the attempt's record, written in this turn. */
 export type StepRecord = (event: LifeCycleEvent, attachments: RecordAttachments) => LifeCycleStep;
 
-/** What is told of a response that is a result, besides what is kept. */
+/** What an event says of a response that is a result, besides what is kept. */
 type Answered = Pick<OriginResponse, "status" | "events">;
 
 const UNREACHABLE = { code: "origin-unreachable" } as const;

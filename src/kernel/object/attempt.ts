@@ -152,7 +152,7 @@ export class OriginAttempt {
   async #pass(response: OriginResponse, type: NoResult): Promise<void> {
     const { timers, settled } = this.#ports;
     const step = this.#settlement.passed(type, { kind: "status", status: response.status }, response.headers);
-    // The client of an accepted request is told what the record says; a body that nobody reads would keep a place (accepted-attempts.ts).
+    // The client of an accepted request gets what the record says; a body that nobody reads would keep a place (accepted-attempts.ts).
     if (step === null || this.#record.accepted !== undefined) {
       response.cancel();
       return;

@@ -1,7 +1,7 @@
 // The Worker's calls to a shard. A failed call is retried with a new stub and the same attempt id: the shard runs an attempt only
 // once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin. An object may answer that a key
 // begins elsewhere (kernel/elsewhere.ts): then the next one gets the same request with the same attempt id. If that leads nowhere, every object was
-// reached, so that is told apart from a failure.
+// reached, so that is distinguished from a failure.
 
 import type { JsonCall, RawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
@@ -36,7 +36,7 @@ import { shardAddressOf, type ShardAddress } from "./shard-address.ts";
 const PAUSES_MS = [50, 250];
 
 export function shardCaller(namespace: DurableObjectNamespace, findObject: FindObject = askOwn): CallShard {
-  /** Whether an object has told this isolate that a key begins elsewhere, although its configuration may not say so. */
+  /** Whether an object has answered to this isolate that a key begins elsewhere, although its configuration may not say so. */
   let hasClosed = false;
   return async ({ layouts }, exchange) => {
     const { own, previous: before } = layouts;

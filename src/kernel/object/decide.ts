@@ -110,7 +110,7 @@ export function decideAction(reply: LifeCycleReply, situation: DecisionInputs): 
       return { kind: "start", record: reply.record };
     case "accepted": {
       if (head.async !== undefined) return { kind: "follow" };
-      // Its route no longer accepts requests, so nobody could be told of a monitor.
+      // Its route no longer accepts requests, so an answer can name no monitor.
       const until = reply.record.state === "waiting" ? reply.record.startAt : reply.record.attempt.lockedUntil;
       return refuseAction({ code: "in-flight", retryAfterMs: Math.max(POLL_MS, until - now) });
     }
@@ -140,7 +140,7 @@ export function decideAction(reply: LifeCycleReply, situation: DecisionInputs): 
   }
 }
 
-/** What is told of a record that has no attempt in flight, to a request and to a monitor. */
+/** What a request and a monitor are answered about a record that has no attempt in flight. */
 export function outcomeAction(
   reply: OutcomeReply,
   stored: KeptResponse | null,

@@ -25,7 +25,7 @@ export const TRAFFIC_CALLS = {
   replaysOf: jsonCall<RecordId, RecordReplays | null>("replays-of"),
   /** The exchanges that were counted after `after` and not after `upTo`, oldest first. */
   recent: jsonCall<{ readonly after: number; readonly upTo: number }, readonly ExchangeReport[]>("recent"),
-  /** The routes whose callers' tokens expire before their records do, as far as isolates have told this object. */
+  /** The routes whose callers' tokens expire before their records do, as far as isolates have reported it to this object. */
   rotating: jsonCall<void, readonly string[]>("rotating"),
 };
 

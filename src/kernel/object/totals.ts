@@ -38,7 +38,7 @@ export class ShardTotals {
     this.#rows = rows;
   }
 
-  /** Remembers these numbers, in the turn whose answer tells the totals: what is told is durable. */
+  /** Remembers these numbers, in the turn whose answer has the totals: what was answered is durable. */
   addUp(counted: readonly CountedByShard[], now: number): readonly RouteNumbers[] {
     const before = (this.#known ??= this.#read());
     const known = counted.reduce((sum, one) => withNumbers(sum, one, now), before);

@@ -1,4 +1,4 @@
-// What a consumer is told of its claims. A claim is a lease: the consumer makes the attempt itself, so nobody can abort it, and
+// What a consumer is answered about its claims. A claim is a lease: the consumer makes the attempt itself, so nobody can abort it, and
 // only its id ends it. The life cycle decides about the record; this file reads its replies.
 
 import { assertForClaimant, type LifeCycleReply } from "./events.ts";

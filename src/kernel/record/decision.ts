@@ -69,7 +69,7 @@ function mayStillRun(record: Waiting | ExpiringRecord, now: EpochMs): boolean {
   }
 }
 
-/** What a monitor is told: nothing of a request with another fingerprint, not even that there is one. */
+/** What a monitor is answered: nothing of a request with another fingerprint, not even that there is one. */
 export function lookAt(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
@@ -89,7 +89,7 @@ export function lookAt(
   }
 }
 
-/** Only what is not in flight, and cannot be, is cancelled; a monitor that cannot cancel is told what it would see. */
+/** Only what is not in flight, and cannot be, is cancelled; a monitor that cannot cancel gets what it would see. */
 export function cancelRequest(
   record: IdempotencyRecord | null,
   current: IdempotencyRecord,
@@ -99,7 +99,7 @@ export function cancelRequest(
   const seen = lookAt(record, current, fingerprintPrefix);
   if (seen.reply.type === "unseen" || current.state !== "waiting" || mayStillRun(current, now)) return seen;
   const { fingerprint, attempt, policy } = current;
-  // Not erased, because a request that comes later may have to be told of the attempt that may have acted.
+  // Not erased, because a request that comes later may have to learn of the attempt that may have acted.
   const expiresAt = timeAfter(now, policy.retentionMs);
   const left: Failed = { state: "failed", fingerprint, attempt, policy, retryFrom: now, expiresAt };
   if (attempt.mayHaveActed) return changedStep(left, { type: "changed" });

@@ -1,10 +1,10 @@
 // What a monitor refuses (src/features/accepted/README.md).
 
-/** The problems that only a monitor reports; what it knows about a record it tells as a retry would be told. */
+/** The problems that only a monitor reports; what it knows about a record it says as the answer to a retry would. */
 import { notRetryable, type ProblemDescription, retryableProblem } from "./problem-details.ts";
 
 export type MonitorProblem =
-  /** There is no such record, or it is not this caller's, or of another request. Which of these is not told. */
+  /** There is no such record, or it is not this caller's, or of another request. It does not say which of these. */
   | { readonly code: "monitor-not-found" }
   /** The last attempt had no effect, or may be repeated, and no other is made. `lastStatus`: what the origin answered, if it did. */
   | { readonly code: "attempts-exhausted"; readonly lastStatus: number | null }

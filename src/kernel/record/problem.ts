@@ -39,7 +39,7 @@ export type ClientProblem =
   /** How many problems the log lists. The problems themselves stay there, because they may name internal addresses. */
   | { readonly code: "configuration-invalid"; readonly problemCount: number };
 
-/** What is wrong with a credential, as far as its caller is told. */
+/** What is wrong with a credential, as far as its caller may know. */
 export type CredentialFault = "missing" | "expired" | "invalid";
 
 export type ClientProblemCode = ClientProblem["code"];

@@ -1,5 +1,5 @@
 // Finds single fields in a form (application/x-www-form-urlencoded) or in a URL's query, in slices. A field that is there twice, or
-// whose escapes are invalid, is told apart from a missing one, because servers read these differently.
+// whose escapes are invalid, is distinguished from a missing one, because servers read these differently.
 
 import { fieldOf } from "./form-pairs.ts";
 

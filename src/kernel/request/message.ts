@@ -71,7 +71,7 @@ export interface RecordName {
   readonly scopeDigest?: string;
   /** The names that the record would have in older scopes; if there are any. */
   readonly olderIds?: readonly RecordId[];
-  /** What operators are told of the request: see kernel/record/request-note.ts. */
+  /** What operators see of the request: kernel/record/request-note.ts. */
   readonly note?: string;
   /** Whose turn it takes in its object (kernel/record/lanes.ts); absent: lane 0. */
   readonly lane?: number;

@@ -130,7 +130,7 @@ export class ExchangeReporter {
     logFailure("counting a delivery", () => this.traffic.delivered(route, decision, reason));
   }
 
-  /** Counts what a group of consumers was told of its claims. */
+  /** Counts what a group of consumers was answered about its claims. */
   claimed(route: string, states: readonly ClaimState[]): void {
     logFailure("counting claims", () => {
       this.traffic.claimed(route, states);

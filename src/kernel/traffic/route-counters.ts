@@ -31,7 +31,7 @@ export const COUNTED_NAMES = {
   /** Of queues: decisions about messages, and dead letters. */
   deliveries: DELIVERY_DECISIONS,
   deadLetters: DEAD_REASONS,
-  /** Of groups: what consumers were told of their claims. */
+  /** Of groups: what consumers were answered about their claims. */
   claims: CLAIM_STATES,
   /** Of destinations: what became of events. */
   events: EVENT_FATES,

@@ -131,7 +131,7 @@ export class TrafficCounters {
     if (reason !== null) this.died(route, reason);
   }
 
-  /** Counts what consumers were told of their claims. */
+  /** Counts what consumers were answered about their claims. */
   claimed(route: string, states: readonly ClaimState[]): void {
     for (const state of states) this.#count(route, "claims", state);
   }

@@ -113,7 +113,7 @@ export function clientAddress(headers: Headers): string {
 
 /**
  * Whether a browser has sent the request, by what it says about where the request comes from (Fetch Metadata): no script can set or remove
- * these headers. Old browsers say nothing, and are not told from other programs here.
+ * these headers. Old browsers say nothing, and are not distinguished from other programs here.
  */
 export function isBrowsers(headers: Headers): boolean {
   return headers.has("sec-fetch-site");

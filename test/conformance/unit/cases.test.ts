@@ -349,7 +349,7 @@ const OBSERVATIONS: Readonly<
   "failures.unavailable": notNow(503),
   "failures.throttled": notNow(429),
   "failures.dropped": { ...notRepeated, bad: [...notRepeated.bad, seen({ first: ONE, again: ONE })] },
-  "failures.dropped-told": {
+  "failures.dropped-reported": {
     good: [seen({ first: reply(502) }), seen({ first: reply(504) })],
     bad: [seen({ first: reply(500) }), seen({ first: { lost: "timeout" } })],
   },
@@ -387,7 +387,7 @@ const OBSERVATIONS: Readonly<
     good: [seen({}, 0, { policy: POLICY })],
     bad: [seen({}, 0), seen({}, 0, { policy: { ...POLICY, profile: "other" } })],
   },
-  "expiry.told": {
+  "expiry.reported": {
     good: [seen({ first: reply(201, "one", [["Idempotency-Expires", "Thu, 01 Jan 2026 00:00:00 GMT"]]) })],
     bad: [seen({ first: ONE })],
   },

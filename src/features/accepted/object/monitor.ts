@@ -1,4 +1,4 @@
-// What became of an accepted request: told to its client while it waits a little, to its duplicates, and to whoever reads its
+// What became of an accepted request, for its client while it waits a little, for its duplicates, and for whoever reads its
 // monitor. All three look at the record in the same way, and change nothing; where the origin can be asked about a lost attempt, it is
 // asked.
 

@@ -64,7 +64,7 @@ function scheduleProblems({ all, isKnown, place }: InForce<AsyncSettings>): read
     problems.push({ path: `${place("give_up", "lock")}.give_up.after`, code: "settings-contradict", message });
   }
   if (isKnown("retention") && all.retention <= longestPauseMs) {
-    const message = `must exceed the longest pause between two attempts (${formatDuration(longestPauseMs)}, from give_up.after), because a client that was told to come again after it has to find the result: write retention = "24h"`;
+    const message = `must exceed the longest pause between two attempts (${formatDuration(longestPauseMs)}, from give_up.after), because a client that comes again after it, as its answer said, has to find the result: write retention = "24h"`;
     problems.push({ path: `${place("retention", "give_up")}.retention`, code: "settings-contradict", message });
   }
   return problems;

@@ -27,7 +27,7 @@ function claimAnswers(totals: readonly RouteNumbers[]): readonly MetricFamily[] 
     {
       name: "onceway_claims_total",
       type: "counter",
-      help: "What consumers were told of their claims.",
+      help: "What consumers were answered about their claims.",
       samples: totals
         .filter(({ route }) => isGroup(route))
         .flatMap((numbers) =>

@@ -34,7 +34,7 @@ export const queueTrialRequestSchema = v.strictObject({
 const triedDeliverySchema = v.object({
   decision: withDescription(
     wordsSchema(DELIVERY_DECISIONS),
-    "What a queue would have been told: ack, retry, dead (acknowledged, because its dead letter was accepted) or park (acknowledged, because its record keeps the message).",
+    "What a queue would have been answered: ack, retry, dead (acknowledged, because its dead letter was accepted) or park (acknowledged, because its record keeps the message).",
     "ack",
   ),
   reason: withDescription(
