@@ -18,7 +18,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   "a kind of scope, such as `ip`": { named: /"ip"/ },
   "another store": { named: /\bnew Ledger\(/, outside: "src/kernel/store/" },
   "a setting, such as `key_reused_status`": { named: /\bkey_reused_status\b|\bkeyReusedStatus\b/ },
-  "a command of a feature, such as `outbox`": { named: /\bdefineOutbox\b/ },
+  "commands of a feature, such as `events`": { named: /\bdefineEvents\b/ },
   "the words of a problem": { named: /"Request in flight"/ },
   "a header of replays, such as `Idempotent-Replayed`": { named: /\bREPLAYED_HEADER\b/ },
 };

@@ -191,8 +191,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   "key-reused": "Leave --key out: every try then has a fresh key.",
   "request-invalid": "Check the URL and the headers.",
   "too-many-keys": "Wait, or raise the limit of the route's rate limit binding (new_keys).",
-  "in-flight": "Wait until the first attempt has ended, or look at it: npx onceway show --key KEY.",
-  "outcome-unknown": "Look at the record: npx onceway show --key KEY. Then release or resolve it.",
+  "in-flight": "Wait until the first attempt has ended, or look at it: npx onceway records show --key KEY.",
+  "outcome-unknown": "Look at the record: npx onceway records show --key KEY. Then release or resolve it.",
   "response-not-kept": "Raise max_response_body for the route, or bind an R2 bucket as BODIES.",
   "body-too-large": "Send less, or raise max_request_body for the route.",
   "origin-unreachable":

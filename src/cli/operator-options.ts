@@ -25,6 +25,8 @@ export const TOKEN_FILE = [
 
 /** What `wrangler dev` reads secrets from. Never sent to another machine. */
 const LOCAL_SECRETS = ".dev.vars";
+/** Where `wrangler dev` listens. */
+const LOCAL_GATEWAY = "http://127.0.0.1:8787";
 
 /** `url` for commands that ask several gateways. */
 export function operatorCommand(command: Command, jsonHelp: string, url = oneGateway()): Command {
@@ -40,8 +42,9 @@ export function oneGateway(): Option {
 }
 
 /** Throws a Failure that says what is missing. */
-export function connectOperator({ url, tokenFile }: Pick<OperatorOptions, "url" | "tokenFile">): OperatorClient {
-  if (url === undefined)
+export function connectOperator({ url: given, tokenFile }: Pick<OperatorOptions, "url" | "tokenFile">): OperatorClient {
+  const url = given ?? localGateway(LOCAL_SECRETS);
+  if (url === null)
     throw new CommandFailure(
       EXIT_UNUSABLE,
       "Missing --url: write --url https://api.example.com, or set ONCEWAY_URL. On this machine: --url http://127.0.0.1:8787",
@@ -64,6 +67,13 @@ export function connectOperator({ url, tokenFile }: Pick<OperatorOptions, "url" 
     process.stderr.write(`Warning: the token is sent to ${url.host} unencrypted. Use https.\n`);
   }
   return operatorClient(url, token.trim());
+}
+
+/** The gateway of the project in this folder, as `wrangler dev` runs it. Its URL is reported, because nobody wrote it. */
+export function localGateway(secrets: string): URL | null {
+  if (!existsSync(secrets)) return null;
+  process.stderr.write(`Without --url: the gateway of this folder, at ${LOCAL_GATEWAY}\n`);
+  return new URL(LOCAL_GATEWAY);
 }
 
 /** A gateway on this machine that has no other token has the one of the project in this folder (`init` made it). */

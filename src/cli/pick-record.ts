@@ -17,7 +17,7 @@ const MAX_CANDIDATES = 10;
 
 export function withRecordArgument(command: Command): Command {
   return command
-    .argument("[ID]", "the record, as ls shows it, or at least its first 8 digits if they are unique")
+    .argument("[ID]", "the record, as list shows it, or at least its first 8 digits if they are unique")
     .option("--key <KEY>", "the record of this idempotency key, instead of ID");
 }
 
@@ -33,7 +33,7 @@ export async function pickRecord(
   if (idPrefix !== undefined && !ID_PREFIX.test(idPrefix)) {
     throw new CommandFailure(
       EXIT_UNUSABLE,
-      `${printableText(idPrefix)} is not a record's ID: write its 64 hex digits or the first 8 or more (see npx onceway ls), or --key KEY.`,
+      `${printableText(idPrefix)} is not a record's ID: write its 64 hex digits or the first 8 or more (see npx onceway records list), or --key KEY.`,
     );
   }
   if (idPrefix?.length === 64) return idPrefix;

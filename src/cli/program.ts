@@ -5,29 +5,23 @@ import type { Command } from "commander";
 import { NODE_FEATURES, NODE_FUNCTIONS } from "../features/node.ts";
 import type { NodeCommand } from "../kernel/node-feature.ts";
 import { runServe } from "../serve/serve.ts";
-import { defineForget, defineRelease, defineResolve } from "./change.ts";
 import { defineCheck } from "./check.ts";
 import { defineConformance } from "./conformance.ts";
 import { defineInit } from "./init.ts";
 import { ownVersion } from "./installation.ts";
-import { defineLs } from "./ls.ts";
 import { defineOpenapi } from "./openapi.ts";
+import { defineRecords } from "./records.ts";
 import { newCommand } from "./run.ts";
-import { defineShow } from "./show.ts";
-import { defineSignOut } from "./sign-out.ts";
+import { defineSessions } from "./sessions.ts";
 import { defineTail } from "./tail.ts";
 import { defineTry } from "./try.ts";
 
 type OwnCommand = Pick<NodeCommand, "name" | "define">;
 
 const OWN: readonly OwnCommand[] = [
-  { name: "ls", define: defineLs },
-  { name: "show", define: defineShow },
-  { name: "release", define: defineRelease },
-  { name: "resolve", define: defineResolve },
-  { name: "forget", define: defineForget },
+  { name: "records", define: defineRecords },
   { name: "tail", define: defineTail },
-  { name: "sign-out", define: defineSignOut },
+  { name: "sessions", define: defineSessions },
 ];
 
 const OF_FEATURES = NODE_FEATURES.flatMap(({ commands = [] }) => commands);

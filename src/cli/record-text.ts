@@ -135,16 +135,16 @@ function adviceLines({ id, state }: ShownRecord, look: TerminalLook): readonly s
     return [
       "",
       look.paint("bold", "it is tried without you; otherwise"),
-      `  to try it as soon as possible:  npx onceway release ${id} --reason "…"`,
-      `  to cancel it:                   npx onceway forget ${id} --reason "…"`,
+      `  to try it as soon as possible:  npx onceway records release ${id} --reason "…"`,
+      `  to cancel it:                   npx onceway records forget ${id} --reason "…"`,
     ];
   }
   if (state !== "unknown") return [];
   return [
     "",
     look.paint("bold", "check at the origin whether it took effect, then"),
-    `  if it did not:  npx onceway release ${id} --reason "…"`,
-    `  if it did:      npx onceway resolve ${id} --status 201 --body "…" --reason "…"`,
+    `  if it did not:  npx onceway records release ${id} --reason "…"`,
+    `  if it did:      npx onceway records resolve ${id} --status 201 --body "…" --reason "…"`,
   ];
 }
 

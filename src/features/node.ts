@@ -1,13 +1,13 @@
 // The features in Node, in the order in which schema and checks name them: commands, variables, the tables of settings. One line each,
 // written by hand; only src/cli imports it.
 
-import type { BulkChanges, ForgetScopeCommand } from "../cli/change.ts";
+import type { BulkChanges } from "../cli/change-record.ts";
 import type { TryQueueCommand } from "../cli/try.ts";
 import type { NodeFeature } from "../kernel/node-feature.ts";
 import { acceptedNode } from "./accepted/cli/node.ts"; // feature: accepted
 import { auditNode } from "./audit/cli/audit.ts"; // feature: audit
 import { bulkChanges } from "./bulk/cli/change-all.ts"; // feature: bulk
-import { forgetScope } from "./callers/cli/forget-scope.ts"; // feature: callers
+import { callersNode } from "./callers/cli/callers.ts"; // feature: callers
 import { claimsNode } from "./claims/cli/node.ts"; // feature: claims
 import { graphqlNode } from "./graphql/cli/node.ts"; // feature: graphql
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
@@ -27,6 +27,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   graphqlNode, // feature: graphql
   acceptedNode, // feature: accepted
   pagesNode, // feature: pages
+  callersNode, // feature: callers
   previousShardsNode, // feature: previous-shards
   auditNode, // feature: audit
 ];
@@ -35,9 +36,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
 export const NODE_FUNCTIONS: {
   readonly tryQueue?: TryQueueCommand;
   readonly bulkChanges?: BulkChanges;
-  readonly forgetScope?: ForgetScopeCommand;
 } = {
   bulkChanges, // feature: bulk
-  forgetScope, // feature: callers
   tryQueue, // feature: queues
 };

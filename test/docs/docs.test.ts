@@ -282,19 +282,19 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/features/previous-shards/e2e/command.test.ts",
     '"--against"',
   ],
-  'npx onceway forget --scope header:authorization --preview --reason "asked to be erased" < credential.txt': [
+  'npx onceway callers forget --scope header:authorization --dry-run --reason "asked to be erased" < credential.txt': [
     "test/features/callers/e2e/forget-scope.test.ts",
-    '"--preview"',
+    '"--dry-run"',
   ],
-  'npx onceway forget --scope header:authorization --yes --reason "asked to be erased" < credential.txt': [
+  'npx onceway callers forget --scope header:authorization --yes --reason "asked to be erased" < credential.txt': [
     "test/features/callers/e2e/forget-scope.test.ts",
     '"--yes"',
   ],
-  'npx onceway release --all --route /v1/payments --state unknown --preview --reason "not in the ledger"': [
+  'npx onceway records release --all --route /v1/payments --state unknown --dry-run --reason "not in the ledger"': [
     "test/features/bulk/e2e/change-all.test.ts",
-    '"--preview"',
+    '"--dry-run"',
   ],
-  'npx onceway release --all --route /v1/payments --state unknown --yes --as-of 2026-11-23T03:12:40.118Z --reason "not in the ledger"':
+  'npx onceway records release --all --route /v1/payments --state unknown --yes --as-of 2026-11-23T03:12:40.118Z --reason "not in the ledger"':
     ["test/features/bulk/e2e/change-all.test.ts", '"--as-of"'],
   "npx onceway conformance http://127.0.0.1:8787 --path /v1/payments --origin-port 3000": [
     "test/kernel/e2e/contract/conformance-suite.test.ts",
@@ -306,45 +306,43 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/cli/unit/openapi/openapi.test.ts",
     '"--output"',
   ],
-  "npx onceway outbox ls": ["test/features/outbox/e2e/operators.test.ts", '"outbox", "ls"'],
-  'npx onceway outbox resend billing --state dead --preview --reason "the receiver works again"': [
+  "npx onceway events list": ["test/features/outbox/e2e/operators.test.ts", '"events", "list"'],
+  'npx onceway events resend billing --state dead --dry-run --reason "the receiver works again"': [
     "test/features/outbox/e2e/operators.test.ts",
-    '"resend", "billing", "--preview"',
+    '"resend", "billing", "--dry-run"',
   ],
-  'npx onceway outbox resend billing --state dead --yes --reason "the receiver works again"': [
+  'npx onceway events resend billing --state dead --yes --reason "the receiver works again"': [
     "test/features/outbox/e2e/operators.test.ts",
     '"resend", "billing", "--yes"',
   ],
-  'npx onceway positions --group billing --stream orders --partition 0 --set 42 --reason "41 cannot be read"': [
+  'npx onceway claims set-position --group billing --stream orders --partition 0 --next 42 --reason "41 cannot be read"':
+    ["test/features/claims/e2e/operators.test.ts", '"--next", "42"'],
+  "npx onceway claims list --group billing": [
     "test/features/claims/e2e/operators.test.ts",
-    '"--set", "42"',
+    '"claims", "list", "--group", "billing"',
   ],
-  "npx onceway positions --group billing": [
+  "npx onceway records list --route claims:billing --state started,unknown,failed": [
     "test/features/claims/e2e/operators.test.ts",
-    '"positions", "--group", "billing"',
+    '"started,unknown,failed"',
   ],
-  "npx onceway ls --route claims:billing --state started,unknown,failed": [
-    "test/features/claims/e2e/operators.test.ts",
-    '"--state", "started,unknown,failed"',
-  ],
-  "npx onceway audit --since 24h --by ann": [
+  "npx onceway audit list --since 24h --by ann": [
     "test/features/audit/e2e/audit.test.ts",
-    '"audit", "--by", "ann", "--since"',
+    '"audit", "list", "--by", "ann", "--since"',
   ],
-  "npx onceway audit --export audit.ndjson": ["test/features/audit/e2e/audit.test.ts", '"audit", "--export", file'],
-  "npx onceway layouts": ["test/features/previous-shards/e2e/command.test.ts", 'onceway("layouts")'],
-  "npx onceway layouts --close 64": ["test/features/previous-shards/e2e/command.test.ts", '"--close", "3"'],
+  "npx onceway audit export audit.ndjson": ["test/features/audit/e2e/audit.test.ts", '"audit", "export", file'],
+  "npx onceway layouts list": ["test/features/previous-shards/e2e/command.test.ts", 'onceway("layouts", "list")'],
+  "npx onceway layouts close 64": ["test/features/previous-shards/e2e/command.test.ts", '"layouts", "close", "3"'],
   "for n in 0 1; do npx onceway check --against https://ops-$n.example.com || break; done": [
     "test/features/previous-shards/e2e/command.test.ts",
     '"--against"',
   ],
-  "npx onceway layouts --url https://ops-0.example.com --url https://ops-1.example.com --close 64": [
+  "npx onceway layouts close 64 --url https://ops-0.example.com --url https://ops-1.example.com": [
     "test/features/previous-shards/e2e/command.test.ts",
-    'other, "--close"',
+    '"layouts", "close", "64", "--url"',
   ],
-  "npx onceway layouts --url https://ops-0.example.com --url https://ops-1.example.com": [
+  "npx onceway layouts list --url https://ops-0.example.com --url https://ops-1.example.com": [
     "test/features/previous-shards/e2e/command.test.ts",
-    '"layouts", "--url"',
+    '"layouts", "list"',
   ],
   "npx wrangler login": NEEDS_ACCOUNT,
   "npx wrangler deploy": NEEDS_ACCOUNT,

@@ -13,7 +13,7 @@ const ID = "0".repeat(64);
 const GATEWAY = ["--url", "https://gateway.invalid"];
 const TOKEN = { ONCEWAY_TOKEN: "t".repeat(32) };
 const ORDER = "https://api.example.com/orders";
-const RESOLVE = ["resolve", ID, ...GATEWAY, "--reason", "x"];
+const RESOLVE = ["records", "resolve", ID, ...GATEWAY, "--reason", "x"];
 
 /** The arguments of each command, of its subcommands and of the whole. */
 function commands({ commands: own }: Command, before: readonly string[] = []): readonly (readonly string[])[] {
@@ -32,25 +32,26 @@ it("help is as approved, and each command names its exit codes", async () => {
 });
 
 const WRONG: readonly (readonly string[])[] = [
-  ["lst"],
-  ["ls"],
-  ["ls", "--url", "gateway"],
-  ["ls", "--url", "https://gateway.invalid?x"],
-  ["ls", ...GATEWAY],
+  ["recrds"],
+  ["records", "lst"],
+  ["records", "list"],
+  ["records", "list", "--url", "gateway"],
+  ["records", "list", "--url", "https://gateway.invalid?x"],
+  ["records", "list", ...GATEWAY],
   ["check", "--against", "https://gateway.invalid"],
   ["check", "--against", "gateway"],
   ["check", "no-such-file.toml"],
   ["check", "src"],
   ["check", "a.toml", "b.toml"],
   ["check", "--env", "nowhere"],
-  ["ls", ...GATEWAY, "--token-file", "FOLDER/empty"],
-  ["ls", ...GATEWAY, "--token-file", "FOLDER/two-lines"],
-  ["ls", ...GATEWAY, "--token-file", "FOLDER/none"],
-  ["ls", ...GATEWAY, "--token", "secret"],
-  ["ls", ...GATEWAY, "--state", "lost"],
-  ["ls", ...GATEWAY, "--until", "5"],
-  ["ls", ...GATEWAY, "--limit", "0"],
-  ["ls", ...GATEWAY, "--id", "xyz"],
+  ["records", "list", ...GATEWAY, "--token-file", "FOLDER/empty"],
+  ["records", "list", ...GATEWAY, "--token-file", "FOLDER/two-lines"],
+  ["records", "list", ...GATEWAY, "--token-file", "FOLDER/none"],
+  ["records", "list", ...GATEWAY, "--token", "secret"],
+  ["records", "list", ...GATEWAY, "--state", "lost"],
+  ["records", "list", ...GATEWAY, "--until", "5"],
+  ["records", "list", ...GATEWAY, "--limit", "0"],
+  ["records", "list", ...GATEWAY, "--id", "xyz"],
   RESOLVE,
   [...RESOLVE, "--status", "99"],
   [...RESOLVE, "--status", "200", "--body", "x", "--body-file", "x"],
@@ -77,17 +78,17 @@ const WRONG: readonly (readonly string[])[] = [
 
 /** With a token. */
 const WRONG_RECORDS: readonly (readonly string[])[] = [
-  ["show"],
-  ["show", ID, "--key", "k"],
-  ["show", "0123"],
-  ["release", ID],
-  ["forget", ID, "--reason", " "],
-  ["release", "--all", "--reason", "x"],
-  ["release", ID, "--all", "--reason", "x"],
-  ["release", ID, "--state", "failed", "--reason", "x"],
-  ["release", "--all", "--state", "failed", "--reason", "x"],
-  ["release", "--all", "--state", "failed", "--reason", "x", "--as-of", "yesterday"],
-  ["release", "--all", "--state", "failed", "--reason", "x", "--as-of", "2026-11-23T03:12:40.118Z"],
+  ["records", "show"],
+  ["records", "show", ID, "--key", "k"],
+  ["records", "show", "0123"],
+  ["records", "release", ID],
+  ["records", "forget", ID, "--reason", " "],
+  ["records", "release", "--all", "--reason", "x"],
+  ["records", "release", ID, "--all", "--reason", "x"],
+  ["records", "release", ID, "--state", "failed", "--reason", "x"],
+  ["records", "release", "--all", "--state", "failed", "--reason", "x"],
+  ["records", "release", "--all", "--state", "failed", "--reason", "x", "--as-of", "yesterday"],
+  ["records", "release", "--all", "--state", "failed", "--reason", "x", "--as-of", "2026-11-23T03:12:40.118Z"],
 ];
 
 it("wrong usage exits with 2, and is told as approved what to write", async () => {
@@ -100,7 +101,7 @@ it("wrong usage exits with 2, and is told as approved what to write", async () =
   for (const [args, env] of [
     ...WRONG.map((one) => [one, {}] as const),
     ...WRONG_RECORDS.map((one) => [[...one, ...GATEWAY], TOKEN] as const),
-    [["show", ID, "--url", "http://127.0.0.1:9"], TOKEN] as const,
+    [["records", "show", ID, "--url", "http://127.0.0.1:9"], TOKEN] as const,
   ]) {
     const { code, stdout, stderr } = await callOnceway(
       args.map((arg) => arg.replace("FOLDER", folder)),

@@ -31,9 +31,9 @@ const ADVICE: Readonly<Record<Alert, string>> = {
   "outcome-unknown":
     "Find out at the origin whether it took effect. Then resolve the record with its answer, or release it.",
   "outcome-still-unknown":
-    "Decide before unknown_retention has passed: then a retry counts as a first request. onceway ls --state unknown lists them.",
+    "Decide before unknown_retention has passed: then a retry counts as a first request. onceway records list --state unknown lists them.",
   "dead-letter": "Read the letter in the queue of dead letters. It has the message, the reason and the record.",
-  "dead-event": "Find out why the destination did not take it. Then send it again: onceway outbox resend --state dead.",
+  "dead-event": "Find out why the destination did not take it. Then send it again: onceway events resend --state dead.",
   "silent-shard": "Its keys get 503 store-unavailable. Look at the log and at the platform's status.",
 };
 

@@ -153,7 +153,7 @@ export function RecordFacts({ record, view }: RecordFactsProps) {
       </dd>
       <dt>Command</dt>
       <dd>
-        <CopyableText text={`npx onceway show ${keyHashOf(id)}`} what="the command" />
+        <CopyableText text={`npx onceway records show ${keyHashOf(id)}`} what="the command" />
       </dd>
       <dt>Fingerprint</dt>
       <dd>

@@ -53,7 +53,7 @@ function onceway(...args: readonly string[]): Promise<CommandOutcome> {
 }
 
 async function list(...args: readonly string[]): Promise<readonly v.InferOutput<typeof summarySchema>[]> {
-  const { code, stdout, stderr } = await onceway("ls", "--json", ...args);
+  const { code, stdout, stderr } = await onceway("records", "list", "--json", ...args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   return stdout
     .split("\n")
@@ -85,14 +85,16 @@ it("a key whose origin was killed in the call is found, shown and resolved, and 
 
   const [record] = await list("--state", "unknown", "--route", "/doomed/*");
   expect(record).toMatchObject({ key, state: "unknown" });
-  expect((await onceway("show", "--key", key)).stdout).toContain("origin-dropped");
+  expect((await onceway("records", "show", "--key", key)).stdout).toContain("origin-dropped");
   const response = ["--status", "201", "--body", "paid", "--yes", "--reason", "the bank's statement shows it"];
-  expect((await onceway("resolve", record?.id ?? "", ...response)).code).toBe(0);
+  expect((await onceway("records", "resolve", record?.id ?? "", ...response)).code).toBe(0);
 
   const retry = await client.send(message);
   expect([retry.status, retry.body.toString()]).toEqual([201, "paid"]);
   expect(headerValue(retry, "idempotent-replayed")).toBe("true");
-  expect((await onceway("show", "--key", key)).stdout).toContain("resolve by admin: the bank's statement shows it");
+  expect((await onceway("records", "show", "--key", key)).stdout).toContain(
+    "resolve by admin: the bank's statement shows it",
+  );
 });
 
 describe("ls", () => {
@@ -103,12 +105,16 @@ describe("ls", () => {
     ]);
     expect(await list("--key", key, "--state", "completed")).toEqual([]);
     expect(await list("--key", key, "--until", "1h")).toEqual([]);
-    const { stdout } = await onceway("ls", "--key", key);
+    const { stdout } = await onceway("records", "list", "--key", key);
     expect(stdout).toMatch(new RegExp(`^STATE .* ID\nunknown .* POST /hold/[^ ]+ +${key} +${await idOf(key)}\n$`));
   });
 
   it("says that there are no records", async () => {
-    expect(await onceway("ls", "--key", freshKey())).toEqual({ code: 0, stdout: "no records\n", stderr: "" });
+    expect(await onceway("records", "list", "--key", freshKey())).toEqual({
+      code: 0,
+      stdout: "no records\n",
+      stderr: "",
+    });
   });
 
   it("follows the cursors, and says when it stopped early", async () => {
@@ -123,7 +129,7 @@ describe("ls", () => {
       paged.push(...page.map(({ key }) => key));
     }
     expect(paged.toSorted()).toEqual(keys.toSorted());
-    const some = await onceway("ls", "--json", "--route", "/many/*", "--limit", "5");
+    const some = await onceway("records", "list", "--json", "--route", "/many/*", "--limit", "5");
     expect(some.stdout.trimEnd().split("\n")).toHaveLength(5);
     expect(some.stderr).toContain("There may be more");
   });
@@ -132,11 +138,11 @@ describe("ls", () => {
 describe("show", () => {
   it("shows a record's timeline by its key, and the possible actions", async () => {
     const key = await unknownKey();
-    const { code, stdout } = await onceway("show", "--key", key);
+    const { code, stdout } = await onceway("records", "show", "--key", key);
     expect(code).toBe(0);
     expect(stdout).toContain(`key           ${key}`);
     expect(stdout).toMatch(/attempt 1 ambiguous after \d+ms.*: origin-dropped/);
-    expect(stdout).toContain(`npx onceway release ${await idOf(key)}`);
+    expect(stdout).toContain(`npx onceway records release ${await idOf(key)}`);
   });
 
   it("prints the stored bytes and nothing else with --body", async () => {
@@ -145,7 +151,7 @@ describe("show", () => {
     await client.send({ path: `/pay/${key}`, key });
     const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
     const stdout = "\u0001stored, no newline";
-    expect(await runOnceway(["show", "--key", key, "--body"], env)).toEqual({ code: 0, stdout, stderr: "" });
+    expect(await runOnceway(["records", "show", "--key", key, "--body"], env)).toEqual({ code: 0, stdout, stderr: "" });
   });
 
   it("asks which record is meant when a key has records in two scopes", async () => {
@@ -153,14 +159,14 @@ describe("show", () => {
     for (const credential of ["one", "two"]) {
       await client.send({ path: `/pay/${key}`, key, headers: [["Authorization", credential]] });
     }
-    const { code, stdout, stderr } = await onceway("show", "--key", key);
+    const { code, stdout, stderr } = await onceway("records", "show", "--key", key);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr.match(/^ {2}[0-9a-f]{64} {2}completed {2}\/pay\/\*$/gm)).toHaveLength(2);
   });
 
   it("exits with 1 for a record that does not exist", async () => {
-    const byKey = await onceway("show", "--key", freshKey());
-    const byId = await onceway("show", "0".repeat(64));
+    const byKey = await onceway("records", "show", "--key", freshKey());
+    const byId = await onceway("records", "show", "0".repeat(64));
     expect([byKey.code, byId.code]).toEqual([1, 1]);
     expect(byId.stderr).toContain("record-not-found");
   });
@@ -169,7 +175,7 @@ describe("show", () => {
 describe("release, resolve, forget", () => {
   it("release lets the next request start an attempt", async () => {
     const key = await unknownKey();
-    const { code, stdout } = await onceway("release", "--key", key, "--reason", "not in the books");
+    const { code, stdout } = await onceway("records", "release", "--key", key, "--reason", "not in the books");
     expect(code).toBe(0);
     expect(stdout).toMatch(/^released: a request with this key starts attempt 2/);
     expect(stdout).toMatch(/release by admin: not in the books/);
@@ -186,6 +192,7 @@ describe("release, resolve, forget", () => {
     await writeFile(file, Buffer.from([0, 255, 10]));
     const response = ["--status", "202", "-H", "Content-Type: application/x-bytes", "--body-file", file];
     const { code, stdout } = await onceway(
+      "records",
       "resolve",
       await idOf(key),
       ...response,
@@ -207,7 +214,7 @@ describe("release, resolve, forget", () => {
     const key = freshKey();
     await client.send({ path: `/pay/${key}`, key });
     const id = await idOf(key);
-    const forgotten = await onceway("forget", id, "--reason", "asked to");
+    const forgotten = await onceway("records", "forget", id, "--reason", "asked to");
     expect(forgotten).toEqual({ code: 0, stdout: `forgotten: ${id}\n`, stderr: "" });
     expect(await list("--key", key)).toEqual([]);
   });
@@ -217,7 +224,7 @@ describe("release, resolve, forget", () => {
     await origin.behave({ key }, { hold: true });
     const first = client.send({ path: `/pay/${key}`, key });
     await origin.arrived(key);
-    const { code, stdout, stderr } = await onceway("release", "--key", key, "--reason", "impatient");
+    const { code, stdout, stderr } = await onceway("records", "release", "--key", key, "--reason", "impatient");
     await origin.release(key);
     await first;
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
@@ -231,8 +238,8 @@ describe("tokens", () => {
     const file = join(folder, "token");
     await writeFile(file, `${READ_TOKEN}\n`);
     const common = ["--url", gateway.url, "--token-file", file];
-    expect((await callOnceway(["show", "--key", key, ...common])).code).toBe(0);
-    const refused = await callOnceway(["release", "--key", key, "--reason", "x", ...common]);
+    expect((await callOnceway(["records", "show", "--key", key, ...common])).code).toBe(0);
+    const refused = await callOnceway(["records", "release", "--key", key, "--reason", "x", ...common]);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("operator-forbidden");
     expect(refused.stderr).toContain("ADMIN_TOKEN");
@@ -241,19 +248,25 @@ describe("tokens", () => {
 
   it("are refused with a hint about where they came from", async () => {
     const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: "t".repeat(48) };
-    const { code, stderr } = await callOnceway(["ls"], env);
+    const { code, stderr } = await callOnceway(["records", "list"], env);
     expect(code).toBe(2);
     expect(stderr).toContain("ONCEWAY_TOKEN or --token-file");
   });
 
   it("find no API where the gateway serves no operators, and are told where to look", async () => {
     const elsewhere = `${gateway.url}/elsewhere`;
-    const { code, stderr } = await callOnceway(["layouts"], { ONCEWAY_URL: elsewhere, ONCEWAY_TOKEN: ADMIN_TOKEN });
+    const { code, stderr } = await callOnceway(["layouts", "list"], {
+      ONCEWAY_URL: elsewhere,
+      ONCEWAY_TOKEN: ADMIN_TOKEN,
+    });
     expect([code, stderr]).toEqual([2, expect.stringContaining("--operator-port")]);
   });
 
   it("find no API at a server that is not a gateway", async () => {
-    const { code, stderr } = await callOnceway(["ls"], { ONCEWAY_URL: origin.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+    const { code, stderr } = await callOnceway(["records", "list"], {
+      ONCEWAY_URL: origin.url,
+      ONCEWAY_TOKEN: ADMIN_TOKEN,
+    });
     expect(code).toBe(2);
     expect(stderr).toContain("Check --url");
   });

@@ -61,7 +61,7 @@ const PART = {
 };
 
 describe("a change of all that match", () => {
-  const args = ["release", "--all", "--state", "unknown,started", "--yes", "--as-of", UNTIL];
+  const args = ["records", "release", "--all", "--state", "unknown,started", "--yes", "--as-of", UNTIL];
 
   it("says what was changed before a part was refused, what was left, and how to go on", async () => {
     parts = [PART, PART];
@@ -96,7 +96,7 @@ describe("a change of all that match", () => {
     });
     asked.length = 0;
     parts = [PART];
-    expect(await onceway("release", "--all", "--state", "unknown", "--preview")).toEqual({
+    expect(await onceway("records", "release", "--all", "--state", "unknown", "--dry-run")).toEqual({
       code: 1,
       stdout: "",
       stderr: `operator-request-invalid: ${NO_MORE}\n`,
@@ -121,6 +121,7 @@ describe("a change of all that match", () => {
     ];
     const headers = ["--header", "x-one: 1", "--header", "x-two: 1", "--header", "x-both: 2"];
     const { code, stdout } = await onceway(
+      "records",
       "resolve",
       "--all",
       "--state",
@@ -128,7 +129,7 @@ describe("a change of all that match", () => {
       "--status",
       "201",
       ...headers,
-      "--preview",
+      "--dry-run",
       "--json",
     );
     expect(code).toBe(1);
@@ -143,7 +144,7 @@ it("forgets a caller and says how many records it has forgotten when a part is r
   const part = { forgotten: 4, inFlight: 0, unknown: 1, events: 3, notListed: [], unreachable: [], cursor: "next" };
   parts = [part, part];
   refusal = { status: 503, code: "store-unavailable" };
-  const { code, stdout, stderr } = await onceway("forget", "--scope", "header:authorization", "--yes");
+  const { code, stdout, stderr } = await onceway("callers", "forget", "--scope", "header:authorization", "--yes");
   expect([code, stdout]).toEqual([1, "forgotten: 8 records and 6 events\n"]);
   expect(stderr).toContain(`store-unavailable: ${NO_MORE}\nStopped there`);
 });
@@ -154,7 +155,7 @@ it.each([
 ])("outbox %s says how many events it has changed when a part is refused", async (action, done) => {
   parts = [{ events: 400, more: true, unreachable: [] }];
   refusal = "lost";
-  const { code, stdout, stderr } = await onceway("outbox", action, "billing", "--yes");
+  const { code, stdout, stderr } = await onceway("events", action, "billing", "--yes");
   expect([code, stdout]).toEqual([2, done]);
   expect(stderr).toContain("cannot be reached");
   expect(stderr).toContain("Stopped there");
@@ -167,6 +168,6 @@ it("a change whose answer is lost may have been made, and a preview changes noth
   const maybe = "The change may have been made all the same: look before you repeat it.";
   const changed = await onceway(...all, "--yes", "--as-of", UNTIL);
   expect([changed.code, changed.stderr]).toEqual([2, expect.stringContaining(maybe)]);
-  const previewed = await onceway(...all, "--preview");
+  const previewed = await onceway(...all, "--dry-run");
   expect([previewed.code, previewed.stderr]).toEqual([2, expect.not.stringContaining(maybe)]);
 });

@@ -81,30 +81,40 @@ function expectHarmless(screen: string): void {
 describe("on a terminal", () => {
   it("show escapes control characters, as text and as JSON", async () => {
     const id = await evilRecord();
-    const shown = await onTerminal(["show", id]);
+    const shown = await onTerminal(["records", "show", id]);
     expectHarmless(shown.screen);
     expect(shown.screen).toContain("a\\u{9b}2Jb\\u{1b}]0;owned\\u{7}c\\u{202e}d\\u{7f}e");
     expect(shown.screen).toContain("x-evil: a\\u{9b}b\\u{85}c");
-    const json = await onTerminal(["show", id, "--json"]);
+    const json = await onTerminal(["records", "show", id, "--json"]);
     expectHarmless(json.screen);
     expect(JSON.parse(json.screen)).toMatchObject({ id, timeline: [{}, { reason: EVIL }] });
-    expectHarmless((await onTerminal(["ls", "--json"])).screen);
+    expectHarmless((await onTerminal(["records", "list", "--json"])).screen);
   });
 
   it("show prints no body to a terminal, and says how to redirect it", async () => {
     const id = await evilRecord();
-    const refused = await onTerminal(["show", id, "--body"]);
+    const refused = await onTerminal(["records", "show", id, "--body"]);
     expect(refused.code).toBe(2);
     expectHarmless(refused.screen);
     expect(refused.screen).toContain("--output FILE");
     const file = join(folder, id);
-    expect((await onTerminal(["show", id, "--body", "--output", file])).code).toBe(0);
+    expect((await onTerminal(["records", "show", id, "--body", "--output", file])).code).toBe(0);
     expect((await readFile(file)).equals(BODY)).toBe(true);
   });
 
   it("resolve shows what retries would get, and takes no for an answer", async () => {
     const { id } = await unknownRecord();
-    const args = ["resolve", id, "--status", "201", "--body", "paid\u009b2J", "--reason", "the bank says so"];
+    const args = [
+      "records",
+      "resolve",
+      id,
+      "--status",
+      "201",
+      "--body",
+      "paid\u009b2J",
+      "--reason",
+      "the bank says so",
+    ];
     const asked = await onTerminal(args, [["Give every retry this response?", "\r"]]);
     expect(asked.code).toBe(2);
     expect(asked.screen).toContain("Every retry gets this, marked as a replay:");
@@ -120,7 +130,17 @@ describe("on a terminal", () => {
 describe("all that match, on a terminal", () => {
   it("are shown, and take no for an answer", async () => {
     const { id } = await unknownRecord();
-    const args = ["release", "--all", "--route", "/pay", "--state", "unknown", "--reason", "not in the ledger"];
+    const args = [
+      "records",
+      "release",
+      "--all",
+      "--route",
+      "/pay",
+      "--state",
+      "unknown",
+      "--reason",
+      "not in the ledger",
+    ];
     const asked = await onTerminal(args, [["Go on?", "\r"]]);
     expect(asked.code).toBe(2);
     expect(asked.screen).toMatch(/\d+ records? match(es)?: \d+ unknown/);
@@ -135,20 +155,30 @@ describe("all that match, on a terminal", () => {
 describe("in a pipe", () => {
   it("every byte is printed unchanged", async () => {
     const id = await evilRecord();
-    const { stdout } = await runOnceway(["show", id, "--body"], env());
+    const { stdout } = await runOnceway(["records", "show", id, "--body"], env());
     expect(stdout).toBe(BODY.toString());
-    const json = await runOnceway(["show", id, "--json"], env());
+    const json = await runOnceway(["records", "show", id, "--json"], env());
     expect(json.stdout).toContain("\u202e");
     expect(JSON.parse(json.stdout)).toMatchObject({ id });
   });
 
-  it("resolve changes nothing without --yes, and shows the response with --preview", async () => {
+  it("resolve changes nothing without --yes, and shows the response with --dry-run", async () => {
     const { id } = await unknownRecord();
-    const args = ["resolve", id, "--status", "201", "-H", "content-type: application/json", "--reason", "seen"];
+    const args = [
+      "records",
+      "resolve",
+      id,
+      "--status",
+      "201",
+      "-H",
+      "content-type: application/json",
+      "--reason",
+      "seen",
+    ];
     const without = await runOnceway([...args, "--body", "{}"], env());
     expect(without.code).toBe(2);
     expect(without.stderr).toContain("--yes");
-    const preview = await runOnceway([...args, "--body", "{}", "--preview", "--json"], env());
+    const preview = await runOnceway([...args, "--body", "{}", "--dry-run", "--json"], env());
     expect(JSON.parse(preview.stdout)).toMatchObject({ preview: { status: 201, body: "{}", warnings: [] } });
     const broken = await runOnceway([...args, "--body", "{", "--yes"], env());
     expect(broken.code).toBe(1);

@@ -1,10 +1,10 @@
-// Which token an operator's command takes where none is given: only a gateway on this machine gets the one that lies in the folder.
+// Which gateway and which token an operator's command takes where none is given: only a gateway on this machine gets the one that lies in the folder.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
-import { tokenFor } from "../../../src/cli/operator-options.ts";
+import { afterAll, expect, it, onTestFinished, vi } from "vitest";
+import { localGateway, tokenFor } from "../../../src/cli/operator-options.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "onceway-token-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -21,4 +21,12 @@ it.each([
   ["http://127.0.0.1:8787", undefined, join(folder, "none"), undefined],
 ])("%s with %j and %s: %j", (url, given, file, token) => {
   expect(tokenFor(new URL(url), given, file)).toBe(token);
+});
+
+it("without a URL, the folder's own gateway is asked, and that is reported; in a folder without one there is none", () => {
+  const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  onTestFinished(() => written.mockRestore());
+  expect(localGateway(secrets)?.href).toBe("http://127.0.0.1:8787/");
+  expect(written).toHaveBeenCalledWith(expect.stringContaining("http://127.0.0.1:8787"));
+  expect(localGateway(join(folder, "none"))).toBeNull();
 });

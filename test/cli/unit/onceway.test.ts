@@ -19,7 +19,7 @@ describe("onceway", () => {
   });
 
   it("prints help and exits with 0", async () => {
-    const { code, stdout, stderr } = await runOnceway(["ls", "--help"]);
+    const { code, stdout, stderr } = await runOnceway(["records", "list", "--help"]);
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: expect.stringContaining("Exit codes: 0 "),
@@ -28,7 +28,7 @@ describe("onceway", () => {
   });
 
   it("exits with 2 and prints nothing on stdout for wrong usage, of commander and its own", async () => {
-    for (const args of [["lst"], ["ls"]]) {
+    for (const args of [["lst"], ["records", "list"]]) {
       const { code, stdout, stderr } = await runOnceway(args);
       expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: "", stderr: expect.stringMatching(/\n$/) });
     }

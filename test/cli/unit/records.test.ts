@@ -139,10 +139,10 @@ it("what commands print of records is as approved", async () => {
   const waiting = next("2026-11-21T08:32:00.000Z");
   const completed: ShownRecord = { ...detail, state: "completed", responseKept: true, response };
   await expectApproved("records", [
-    { asked: "onceway ls", words: recordsTable([summary, waiting], NOW, plainLook) },
-    { asked: "onceway show, an unknown outcome", words: recordText(detail, NOW, plainLook) },
-    { asked: "onceway show, an accepted request that waits", words: recordText(waiting, NOW, plainLook) },
-    { asked: "onceway show, a result", words: recordText(completed, NOW, plainLook) },
+    { asked: "onceway records list", words: recordsTable([summary, waiting], NOW, plainLook) },
+    { asked: "onceway records show, an unknown outcome", words: recordText(detail, NOW, plainLook) },
+    { asked: "onceway records show, an accepted request that waits", words: recordText(waiting, NOW, plainLook) },
+    { asked: "onceway records show, a result", words: recordText(completed, NOW, plainLook) },
     { asked: "onceway tail", words: exchanges.map((one) => exchangeLine(one, plainLook)).join("\n") },
   ]);
 });

@@ -72,7 +72,7 @@ describe("a copy button", () => {
       ["the key", keys.unknown],
       ["the record's id", id],
       ["the key's hash in logs", id.slice(0, 32)],
-      ["the command", `npx onceway show ${id.slice(0, 32)}`],
+      ["the command", `npx onceway records show ${id.slice(0, 32)}`],
     ] as const) {
       await page.getByRole("button", { name: `Copy ${what}`, exact: true }).click();
       await page.locator("#news", { hasText: "Copied" }).waitFor({ state: "attached" });

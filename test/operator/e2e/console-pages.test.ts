@@ -251,7 +251,7 @@ describe("what a page says of a record", () => {
         changes: ["forget"],
       },
     });
-    const args = ["show", id, "--url", scene.gateway.url];
+    const args = ["records", "show", id, "--url", scene.gateway.url];
     const { stdout } = await runOnceway(args, { ONCEWAY_TOKEN: ADMIN_TOKEN });
     expect(stdout).toContain(`\n${shown ?? ""}\n`);
     await close();

@@ -88,10 +88,10 @@ describe.each([
     for (const prefix of [id.slice(0, 33), id.slice(0, 63), id]) expect(await found(prefix)).toMatchObject([{ id }]);
     const text = await consoleSearch(hash);
     expect(text).toContain(`${BASE}/console/records/${id}"`);
-    const shown = await onceway("show", hash, "--json");
+    const shown = await onceway("records", "show", hash, "--json");
     expect(shown).toMatchObject({ code: 0, stderr: "" });
     expect(v.parse(summary, JSON.parse(shown.stdout))).toMatchObject({ id, key });
-    const listed = await onceway("ls", "--id", hash.toUpperCase(), "--json");
+    const listed = await onceway("records", "list", "--id", hash.toUpperCase(), "--json");
     expect(v.parse(summary, JSON.parse(listed.stdout)).id).toBe(id);
   });
 
@@ -102,7 +102,7 @@ describe.each([
     const [one, other] = both.map(({ id }) => id);
     const text = await consoleSearch(hash);
     for (const id of [one, other]) expect(text).toContain(`${BASE}/console/records/${id}"`);
-    const refused = await onceway("release", hash, "--reason", "which one?");
+    const refused = await onceway("records", "release", hash, "--reason", "which one?");
     expect(refused.code).toBe(1);
     for (const id of [one, other]) expect(refused.stderr).toContain(id);
     let digits = 33;
@@ -115,7 +115,7 @@ describe("the beginning of an id", () => {
   it("may have eight digits if they determine the shard", async () => {
     const { key, hash } = await exchange("/pay/x", ["Bearer one"]);
     expect(await found(hash.slice(0, 8))).toMatchObject([{ key }]);
-    expect((await onceway("show", hash.slice(0, 8))).stdout).toContain(key);
+    expect((await onceway("records", "show", hash.slice(0, 8))).stdout).toContain(key);
   });
 
   it.each(["1234567", "0123456x", "ABCDEF0123", "0".repeat(65), ""])("is not %j", async (prefix) => {
@@ -126,7 +126,9 @@ describe("the beginning of an id", () => {
   it("cannot be combined with a key", async () => {
     expect((await scene.ask("GET", `/records?id=${"0".repeat(32)}&key=a`)).status).toBe(400);
     expect(await found("0".repeat(32))).toEqual([]);
-    expect((await onceway("show", "0".repeat(32))).stderr).toContain("There is no record whose ID begins with");
+    expect((await onceway("records", "show", "0".repeat(32))).stderr).toContain(
+      "There is no record whose ID begins with",
+    );
   });
 
   it("is searched for only if no key matches: a key of digits comes first", async () => {

@@ -247,7 +247,7 @@ describe("without usable operator tokens", () => {
       const misspelt = await askPlainly("GET", "//health", { token: null });
       expect([...texts]).toEqual([withoutInstance(misspelt.text)]);
       const env = { ONCEWAY_URL: off.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
-      const listed = await runOnceway(["ls"], env);
+      const listed = await runOnceway(["records", "list"], env);
       expect([listed.code, listed.stderr]).toEqual([
         2,
         expect.stringMatching(/run "npx wrangler secret put ADMIN_TOKEN".* check --url/),

@@ -59,7 +59,7 @@ async function walk(
 }
 
 function onceway(gateway: Gateway, ...args: readonly string[]): Promise<CommandOutcome> {
-  return callOnceway(["ls", ...args], { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
+  return callOnceway(["records", "list", ...args], { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN });
 }
 
 const keysOf = ({ records }: Listed): readonly string[] => records.map(({ key }) => key);

@@ -83,7 +83,16 @@ describe("a newcomer", { timeout: 600_000 }, () => {
       expect(tried).toContain("got the first one's answer, byte for byte");
       expect(await origin().requests()).toHaveLength(1);
       const token = /^ADMIN_TOKEN=(.*)$/m.exec(await readFile(join(project().dir, ".dev.vars"), "utf8"))?.[1] ?? "";
-      const listed = await project().run("env", `ONCEWAY_TOKEN=${token}`, "npx", "onceway", "ls", "--url", url);
+      const listed = await project().run(
+        "env",
+        `ONCEWAY_TOKEN=${token}`,
+        "npx",
+        "onceway",
+        "records",
+        "list",
+        "--url",
+        url,
+      );
       expect(listed).toMatch(/completed +201/);
     } finally {
       await dev.stop();

@@ -69,10 +69,10 @@ it("a previous number that one process has done with stays as long as another on
 
   const changed = await fileWith({ shards: 2, previous_shards: [1] });
   const second = await Promise.all(places.map((place) => start(changed, place)));
-  expect((await onceway("layouts", ...both, "--close", "1")).code).toBe(0);
-  const alone = await onceway("layouts", "--url", `http://127.0.0.1:${idle.operatorPort}`);
+  expect((await onceway("layouts", "close", "1", ...both)).code).toBe(0);
+  const alone = await onceway("layouts", "list", "--url", `http://127.0.0.1:${idle.operatorPort}`);
   expect(alone.stdout).toContain("1: Closed and empty: take it out of previous_shards.");
-  const { code, stdout } = await onceway("layouts", ...both);
+  const { code, stdout } = await onceway("layouts", "list", ...both);
   expect([code, stdout]).toEqual([0, expect.stringContaining(`1: ${urls[1]}/: 1 object still holds 1 record.`)]);
   expect(stdout).not.toContain("take it out");
 

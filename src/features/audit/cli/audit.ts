@@ -1,4 +1,4 @@
-// `onceway audit`: shows what operators did, newest first, or writes all of it to a file.
+// `onceway audit`: lists what operators did, newest first, or writes all of it to a file.
 
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { type Command, InvalidArgumentError, Option } from "commander";
@@ -17,24 +17,45 @@ import { auditPageSchema } from "../operator/audit-schema.ts";
 type AuditPage = InferOutput<typeof auditPageSchema>;
 type AuditEntry = AuditPage["entries"][number];
 
-interface AuditOptions extends OperatorOptions {
+interface AuditFilter extends OperatorOptions {
   readonly by?: string;
   readonly action?: string;
   readonly since?: string;
-  readonly limit: number;
-  readonly export?: string;
 }
 
-function defineAudit(command: Command): Command {
+interface ListOptions extends AuditFilter {
+  readonly limit: number;
+}
+
+function defineAudit(command: Command): void {
   command
-    .summary("show what operators did")
-    .description("Shows the audit log, newest first: who did what, when, from where, why, and what came of it.")
+    .summary("list what operators did, or export it")
+    .description("Shows the audit log: who did what, when, from where, why, and what came of it.");
+  const list = withFilter(command.command("list"))
+    .summary("list what operators did")
+    .description("Lists the audit log, newest first: who did what, when, from where, why, and what came of it.")
+    .option("--limit <N>", "how many entries to show", readLimit, LIST_LIMITS.defaultLimit);
+  operatorCommand(list, "print one JSON object per line, each an entry as the API gives it").action(listEntries);
+  const whole = withFilter(command.command("export"))
+    .summary("write all of it to a file")
+    .description("Writes the whole audit log to a file, newest first, one JSON object per line.")
+    .argument("[FILE]", "where it goes (default: the standard output)");
+  operatorCommand(whole, "it is always JSON").action(exportEntries);
+}
+
+function withFilter(command: Command): Command {
+  return command
     .option("--by <NAME>", "only what this operator did: a name, or an e-mail address")
     .addOption(new Option("--action <ACTION>", "only this").choices(AUDITED))
-    .option("--since <TIME>", "only what was done within this time: 30m, 24h, 7d", readSince)
-    .option("--limit <N>", "how many entries to show", readLimit, LIST_LIMITS.defaultLimit)
-    .option("--export <FILE>", "write all of it to a file instead, one JSON object per line");
-  return operatorCommand(command, "print one JSON object per line, each an entry as the API gives it").action(audit);
+    .option("--since <TIME>", "only what was done within this time: 30m, 24h, 7d", readSince);
+}
+
+function filterOf({ by, action, since }: AuditFilter): Readonly<Record<string, string>> {
+  return {
+    ...(by === undefined ? {} : { by }),
+    ...(action === undefined ? {} : { action }),
+    ...(since === undefined ? {} : { since }),
+  };
 }
 
 function readSince(text: string): string {
@@ -47,22 +68,16 @@ function readLimit(text: string): number {
   throw new InvalidArgumentError("Write a whole number from 1.");
 }
 
-async function audit(options: AuditOptions): Promise<void> {
-  const { by, action, since, limit, export: file } = options;
+async function exportEntries(file: string | undefined, options: AuditFilter): Promise<void> {
+  const query = new URLSearchParams(filterOf(options)).toString();
+  const lines = await writePieces(file ?? null, await connectOperator(options).pieces(`/audit/export?${query}`));
+  if (file !== undefined) process.stderr.write(`${lines} entries written to ${printableText(file)}\n`);
+}
+
+async function listEntries(options: ListOptions): Promise<void> {
+  const { limit } = options;
   const client = connectOperator(options);
-  const filter = {
-    ...(by === undefined ? {} : { by }),
-    ...(action === undefined ? {} : { action }),
-    ...(since === undefined ? {} : { since }),
-  };
-  if (file !== undefined) {
-    const lines = await writePieces(
-      file,
-      await client.pieces(`/audit/export?${new URLSearchParams(filter).toString()}`),
-    );
-    process.stderr.write(`${lines} entries written to ${printableText(file)}\n`);
-    return;
-  }
+  const filter = filterOf(options);
   const entries: AuditEntry[] = [];
   let cursor: string | null = null;
   do {

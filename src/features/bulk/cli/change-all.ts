@@ -1,4 +1,4 @@
-// `onceway release --all`, `resolve --all` and `forget --all`: changes all records that a filter matches. Counts them first, and changes
+// `onceway records release --all`, `resolve --all` and `forget --all`: changes all records that a filter matches. Counts them first, and changes
 // none that has begun or ended since: whoever has looked into those that were counted knows nothing of it.
 
 import { type Command, InvalidArgumentError } from "commander";
@@ -6,11 +6,11 @@ import type { InferOutput } from "valibot";
 
 import type { OperatorChange } from "../../../kernel/record/timeline.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
-import type { BulkChanges, ChangeAllOptions } from "../../../cli/change.ts";
+import type { BulkChanges, ChangeAllOptions } from "../../../cli/change-record.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, lookOf, printableText } from "../../../cli/look.ts";
-import { filterOf, type FilterOptions, withFilter } from "../../../cli/ls.ts";
+import { filterOf, type FilterOptions, withFilter } from "../../../cli/list-records.ts";
 import {
   conditionsOf,
   type OperatorClient,
@@ -53,7 +53,7 @@ function withAll(command: Command): Command {
       .option("--all", "all records that match --state, --route and the like, instead of ID")
       .option(
         "--as-of <TIME>",
-        "with --all --yes: the time that --preview printed; what has begun or ended since is left",
+        "with --all --yes: the time that --dry-run printed; what has begun or ended since is left",
         readTime,
       ),
   );
@@ -61,14 +61,14 @@ function withAll(command: Command): Command {
 
 function readTime(value: string): string {
   if (!/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) || Number.isNaN(Date.parse(value))) {
-    throw new InvalidArgumentError("Write the time that --preview printed, such as 2026-11-23T03:12:40.118Z.");
+    throw new InvalidArgumentError("Write the time that --dry-run printed, such as 2026-11-23T03:12:40.118Z.");
   }
   return value;
 }
 
 /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
-function meansAll(id: string | undefined, { all, yes, preview, asOf, ...options }: ChangeAllOptions): boolean {
-  if (asOf !== undefined && (all !== true || yes !== true || preview === true)) {
+function meansAll(id: string | undefined, { all, yes, dryRun, asOf, ...options }: ChangeAllOptions): boolean {
+  if (asOf !== undefined && (all !== true || yes !== true || dryRun === true)) {
     throw new CommandFailure(EXIT_UNUSABLE, "--as-of belongs to --all --yes: leave it out.");
   }
   const { key: _, ...withoutKey } = options;
@@ -96,12 +96,12 @@ async function changeAll(
   options: ChangeAllOptions,
   response?: ResolvedResponse,
 ): Promise<void> {
-  const { preview, yes, asOf } = options;
+  const { dryRun, yes, asOf } = options;
   const dialogue = openDialogue();
-  if (preview !== true && (yes === true ? asOf === undefined : dialogue === null)) {
+  if (dryRun !== true && (yes === true ? asOf === undefined : dialogue === null)) {
     throw new CommandFailure(
       EXIT_UNUSABLE,
-      "All records that match would be changed: count them with --preview, which prints what to add: --yes --as-of and its time.",
+      "All records that match would be changed: count them with --dry-run, which prints what to add: --yes --as-of and its time.",
     );
   }
   const client = connectOperator(options);
@@ -110,7 +110,7 @@ async function changeAll(
   let until = asOf;
   if (until === undefined) {
     const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
-    if (preview === true) {
+    if (dryRun === true) {
       return report(
         found,
         options,

@@ -1,10 +1,10 @@
-// Claims in Node: the command `positions`, the variable `CONSUMERS`, and how `check` shows groups.
+// Claims in Node: the command `claims`, the variable `CONSUMERS`, and how `check` shows groups.
 
 import type { ConsumerGroup } from "../../../kernel/config/resolved.ts";
 import { formatDuration } from "../../../kernel/config/units.ts";
 import type { NodeFeature, NodeVariable } from "../../../kernel/node-feature.ts";
 import { consumerEntries, CONSUMER_INHERITS, consumerSchema, consumerTexts } from "../settings/consumer-entries.ts";
-import { definePositions } from "./positions.ts";
+import { defineClaims } from "./claims.ts";
 
 const { name, token } = consumerSchema.entries;
 
@@ -24,7 +24,7 @@ export const consumersVariable: NodeVariable = {
 
 export const claimsNode: NodeFeature = {
   name: "claims",
-  commands: [{ name: "positions", after: "forget", define: definePositions }],
+  commands: [{ name: "claims", after: "records", define: defineClaims }],
   variable: consumersVariable,
   texts: [[consumerSchema.entries, consumerTexts]],
   check: { secrets: ({ consumers }) => consumers.flatMap(({ tokens }) => tokens) },

@@ -13,7 +13,7 @@ import {
   publishSettings,
   publishTexts,
 } from "../settings/outbox-entries.ts";
-import { defineOutbox } from "./outbox.ts";
+import { defineEvents } from "./events.ts";
 import { isTable, type SettingsTable } from "../../../kernel/config/table.ts";
 import type { Config, ConfigProblem, Queue } from "../../../kernel/config/resolved.ts";
 
@@ -33,7 +33,7 @@ export const destinationsVariable: NodeVariable = {
 
 export const outboxNode: NodeFeature = {
   name: "outbox",
-  commands: [{ name: "outbox", after: "forget", define: defineOutbox }],
+  commands: [{ name: "events", after: "records", define: defineEvents }],
   variable: destinationsVariable,
   texts: [
     [destinationSchema.entries, destinationTexts],

@@ -1,4 +1,4 @@
-// `onceway layouts`: shows how far a change of the number of shards has come, and which previous number may go; closes a layout.
+// `onceway layouts list`: shows how far a change of the number of shards has come, and which previous number may go; closes a layout.
 // Several self-hosted processes have records of their own, so it asks all that are named, and a number may go only when all
 // of them say so.
 
@@ -17,7 +17,10 @@ import { layoutsForgotten } from "./check-against.ts";
 
 interface LayoutsOptions extends Pick<OperatorOptions, "tokenFile" | "json"> {
   readonly url?: readonly URL[];
-  readonly close?: string;
+}
+
+interface CloseOptions extends LayoutsOptions {
+  readonly dryRun?: boolean;
 }
 
 /** What one gateway says. */
@@ -26,26 +29,42 @@ export interface GatewayLayouts {
   readonly layouts: readonly LayoutState[];
 }
 
-function defineLayouts(command: Command): Command {
+function defineLayouts(command: Command): void {
   command
-    .summary("show the layouts in use, and which previous one may go")
+    .summary("show the layouts in use, close a previous one")
     .description(
-      "Shows the layouts that the running configuration lists (shards and previous_shards), and when a previous one may be taken out. With several self-hosted processes, write --url for each: each knows only its own records.",
-    )
-    .option(
-      "--close <LAYOUT>",
-      "close the objects of a previous layout that are still open: no key begins in them any more, and it cannot be undone",
-      readLayout,
+      "Shows the layouts that the running configuration lists (shards and previous_shards), and closes previous ones. With several self-hosted processes, write --url for each: each knows only its own records.",
     );
+  const list = command
+    .command("list")
+    .summary("show the layouts in use, and which previous one may go")
+    .description("Shows the layouts in use, and when a previous one may be taken out of previous_shards.");
+  withGateways(list).action((options: LayoutsOptions) => askAll(options, showAll));
+  const close = command
+    .command("close")
+    .summary("close a previous layout")
+    .description(
+      "Closes the objects of a previous layout that are still open: no key begins in them any more, and it cannot be undone.",
+    )
+    .argument("<LAYOUT>", "as list shows it: 64", readLayout)
+    .option("--dry-run", "only show how many of its objects are open");
+  withGateways(close).action((layout: string, { dryRun, ...options }: CloseOptions) =>
+    askAll(options, dryRun === true ? (client) => showOne(client, layout) : (client) => closeOne(client, layout), {
+      isClosing: dryRun !== true,
+    }),
+  );
+}
+
+function withGateways(command: Command): Command {
   const url = new Option("--url <URL>", "the gateway, https://api.example.com; once for each of several processes")
     .env("ONCEWAY_URL")
     .argParser(readGateways);
-  return operatorCommand(command, "print what the API answers, one line for each gateway", url).action(layouts);
+  return operatorCommand(command, "print what the API answers, one line for each gateway", url);
 }
 
 function readLayout(text: string): string {
   if (new RegExp(LAYOUT_TITLE_PATTERN).test(text)) return text;
-  throw new InvalidArgumentError('Write a previous layout as "npx onceway layouts" lists it: 64.');
+  throw new InvalidArgumentError('Write a previous layout as "npx onceway layouts list" shows it: 64.');
 }
 
 function readGateways(text: string, earlier: readonly URL[] | undefined): readonly URL[] {
@@ -57,13 +76,18 @@ function readGateways(text: string, earlier: readonly URL[] | undefined): readon
   return [...others, url];
 }
 
-async function layouts({ close, url: gateways = [], ...options }: LayoutsOptions): Promise<void> {
+/** Asks each gateway in turn, and shows what they say together. */
+async function askAll(
+  { url: gateways = [], ...options }: LayoutsOptions,
+  ask: (client: OperatorClient) => Promise<Answered>,
+  { isClosing } = { isClosing: false },
+): Promise<void> {
   const isAlone = gateways.length < 2;
   const asked: GatewayLayouts[] = [];
   for (const url of gateways.length === 0 ? [undefined] : gateways) {
     const client = connectOperator({ ...options, ...(url === undefined ? {} : { url }) });
     const gateway = url?.href ?? "";
-    const [shown, answer] = await (close === undefined ? showAll(client) : closeOne(client, close)).catch((error) => {
+    const [shown, answer] = await ask(client).catch((error) => {
       // Its message names no gateway.
       throw error instanceof GatewayRefusal && !isAlone
         ? new CommandFailure(EXIT_REFUSED, `${gateway}: ${error.message}`)
@@ -82,7 +106,7 @@ async function layouts({ close, url: gateways = [], ...options }: LayoutsOptions
   if (silent.length > 0) {
     process.stderr.write(`${printableText(`Did not answer: ${silent.join(", ")}. Run it again later.`)}\n`);
   }
-  if (close !== undefined && shown.some(({ open }) => open > 0 || silent.length > 0)) process.exitCode = EXIT_REFUSED;
+  if (isClosing && shown.some(({ open }) => open > 0 || silent.length > 0)) process.exitCode = EXIT_REFUSED;
 }
 
 /** The layouts to show, and what the API answered. */
@@ -91,6 +115,13 @@ type Answered = readonly [readonly LayoutState[], object];
 async function showAll(client: OperatorClient): Promise<Answered> {
   const { layouts: all } = await client.layouts();
   return [all, { layouts: all }];
+}
+
+async function showOne(client: OperatorClient, title: string): Promise<Answered> {
+  const { layouts: all } = await client.layouts();
+  const one = all.find(({ layout }) => layout === title);
+  if (one !== undefined) return [[one], one];
+  throw new CommandFailure(EXIT_REFUSED, `There is no layout ${title}: see npx onceway layouts list.`);
 }
 
 async function closeOne(client: OperatorClient, layout: string): Promise<Answered> {

@@ -64,7 +64,7 @@ async function confirmTrying(queue: string, isSure: boolean): Promise<void> {
 /** Pure. */
 export function judgeTrial({ deliveries, attempts, recordId }: QueueTrial): TrialFinding {
   const [first, second] = deliveries;
-  const show = `See "npx onceway show ${recordId}".`;
+  const show = `See "npx onceway records show ${recordId}".`;
   const open = deliveries.find(({ decision }) => decision !== "ack");
   if (first === undefined || second === undefined) return fails("The gateway made no two deliveries.", show);
   if (open?.decision === "dead") {

@@ -132,20 +132,20 @@ it("the console says that one with an unknown outcome will be tried by the gatew
 
 it("the command line lists and shows it, has it tried at once, and cancels it", async () => {
   const [tried, cancelled] = [await makeWaiting(), await makeWaiting()];
-  const list = await onceway("ls", "--state", "waiting");
+  const list = await onceway("records", "list", "--state", "waiting");
   expect(list.stdout.split("\n")[0]).toMatch(/KEY +NEXT/);
   expect(list.stdout).toMatch(new RegExp(`waiting +1 .*${tried.key} +in 9m`));
-  const shown = await onceway("show", tried.id);
+  const shown = await onceway("records", "show", tried.id);
   expect(shown.stdout).toMatch(/next attempt +\S+ \S+Z \(in 9m\)/);
   expect(shown.stdout).toMatch(/given up +after attempt 20, or \S+ \S+Z \(in (1d|24h|23h)\)/);
   expect(shown.stdout).toContain("at most 20 attempts in 24h, 1s to 15m between them");
-  expect(shown.stdout).toContain(`to cancel it:                   npx onceway forget ${tried.id}`);
+  expect(shown.stdout).toContain(`to cancel it:                   npx onceway records forget ${tried.id}`);
   expect(shown.stdout).not.toContain(SECRET);
-  const released = await onceway("release", tried.id, "--reason", "the origin is back");
+  const released = await onceway("records", "release", tried.id, "--reason", "the origin is back");
   expect(released.stdout).toContain("released: the gateway makes attempt 2 as soon as possible");
   await untilMade(tried.key);
   expect(await scene.origin.effects(tried.key)).toBe(1);
-  expect(await onceway("forget", cancelled.id, "--reason", "not wanted")).toMatchObject({ code: 0 });
+  expect(await onceway("records", "forget", cancelled.id, "--reason", "not wanted")).toMatchObject({ code: 0 });
   expect(await listed(`key=${cancelled.key}`)).toEqual([]);
   expect(await scene.origin.effects(cancelled.key)).toBe(0);
 });

@@ -151,7 +151,7 @@ describe("what cannot be written down", () => {
         status: 503,
         json: notDone,
       });
-      const { code, stderr } = await onceway("release", id, "--reason", "not in the ledger");
+      const { code, stderr } = await onceway("records", "release", id, "--reason", "not in the ledger");
       expect(code).not.toBe(0);
       expect(stderr).toMatch(/^audit-unavailable: The audit log cannot be written, so nothing was changed/);
       expect(stderr).not.toContain("idempotency key");
@@ -178,16 +178,16 @@ describe("onceway audit", () => {
   it("prints entries, as a table and as JSON, and writes all of them to a file", async () => {
     const id = await recordOf({});
     await scene.ask("POST", `/records/${id}/forget`, { token: ANN_TOKEN, body: { reason: "never used" } });
-    const table = await onceway("audit", "--by", "ann", "--since", "1h");
+    const table = await onceway("audit", "list", "--by", "ann", "--since", "1h");
     expect(table.code).toBe(0);
     expect(table.stdout).toMatch(/^AT .*BY .*ACTION .*OUTCOME/);
     expect(table.stdout).toMatch(/ ann .*forget .*done .*never used/);
-    const json = await onceway("audit", "--json", "--action", "forget", "--limit", "1");
+    const json = await onceway("audit", "list", "--json", "--action", "forget", "--limit", "1");
     expect(JSON.parse(json.stdout)).toMatchObject({ by: "ann", target: id });
     const folder = await mkdtemp(join(tmpdir(), "onceway-audit-"));
     try {
       const file = join(folder, "audit.ndjson");
-      const exported = await onceway("audit", "--export", file);
+      const exported = await onceway("audit", "export", file);
       expect(exported.code).toBe(0);
       const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
       const numbers = lines.map((line) => v.parse(v.object({ number: v.number() }), JSON.parse(line)).number);

@@ -218,15 +218,15 @@ describe("on the command line", () => {
   it("counts, changes nothing without the time of its count, and with it what was counted", async () => {
     const keys = await unknownKeys("cli", 3);
     await completed("cli", 1);
-    const args = ["release", "--all", "--route", "/cli", "--reason", REASON];
-    const preview = await onceway(...args, "--preview");
+    const args = ["records", "release", "--all", "--route", "/cli", "--reason", REASON];
+    const preview = await onceway(...args, "--dry-run");
     expect(preview.code).toBe(0);
     expect(preview.stdout).toContain("4 records match: 3 unknown, 1 completed\n3 records would be released\n");
     expect(preview.stdout).toMatch(/^STATE .*KEY/m);
     expect(preview.stderr).toContain("1 record completed: they can only be forgotten.");
     for (const more of [[], ["--yes"]]) {
       const unasked = await onceway(...args, ...more);
-      expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("count them with --preview")]);
+      expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining("count them with --dry-run")]);
     }
     expect(await statesOf(keys)).toEqual(["unknown"]);
     const late = await unknownKeys("cli", 1);
@@ -238,9 +238,9 @@ describe("on the command line", () => {
 
   it("resolves with one response for all, and prints what the API answers", async () => {
     const keys = await unknownKeys("cli-resolve", 2);
-    const args = ["resolve", "--all", "--state", "unknown", "--route", "/cli-resolve", "--reason", REASON];
+    const args = ["records", "resolve", "--all", "--state", "unknown", "--route", "/cli-resolve", "--reason", REASON];
     const response = ["--status", "202", "--body", "seen"];
-    const preview = await onceway(...args, ...response, "--preview");
+    const preview = await onceway(...args, ...response, "--dry-run");
     expect(preview.stdout).toContain("Every retry gets this, marked as a replay:\n  202\n");
     const counted = asOf(preview.stdout);
     const { code, stdout } = await onceway(...args, ...response, "--yes", "--as-of", counted, "--json");
@@ -252,7 +252,7 @@ describe("on the command line", () => {
   it("says with its exit code that something is left for later", async () => {
     await unknownKeys("cli-forget", 1);
     const done = await completed("cli-forget", 2);
-    const forget = ["forget", "--all", "--route", "/cli-forget", "--reason", REASON, "--yes", "--as-of"];
+    const forget = ["records", "forget", "--all", "--route", "/cli-forget", "--reason", REASON, "--yes", "--as-of"];
     forget.push(new Date().toISOString());
     // No record has this status.
     expect(await onceway(...forget, "--status", "404")).toMatchObject({
@@ -266,15 +266,14 @@ describe("on the command line", () => {
   });
 
   it.each([
-    [["release", "--state", "unknown"], "Write --all"],
-    [["release", "--all"], "--all needs a condition"],
-    [["release", "0".repeat(64), "--all", "--state", "unknown"], "Write either a record or --all"],
-    [["forget", "--all", "--state", "failed", "--scope", "header:authorization"], "Write either a record, or --all"],
-    [["resolve", "--all", "--status", "201", "--yes"], "--all needs a condition"],
-    [["release", "0".repeat(64), "--as-of", "2026-11-23T03:12:40.118Z"], "--as-of belongs to --all --yes"],
+    [["records", "release", "--state", "unknown"], "Write --all"],
+    [["records", "release", "--all"], "--all needs a condition"],
+    [["records", "release", "0".repeat(64), "--all", "--state", "unknown"], "Write either a record or --all"],
+    [["records", "resolve", "--all", "--status", "201", "--yes"], "--all needs a condition"],
+    [["records", "release", "0".repeat(64), "--as-of", "2026-11-23T03:12:40.118Z"], "--as-of belongs to --all --yes"],
     [
-      ["release", "--all", "--state", "unknown", "--yes", "--as-of", "yesterday"],
-      "Write the time that --preview printed",
+      ["records", "release", "--all", "--state", "unknown", "--yes", "--as-of", "yesterday"],
+      "Write the time that --dry-run printed",
     ],
   ])("does not guess what %j means", async (args, reported) => {
     const { code, stderr } = await onceway(...args, "--reason", REASON);

@@ -56,12 +56,12 @@ async function restart(bindings: Readonly<Record<string, string>>): Promise<void
 
 function forget(scope: string, how: string): Promise<CommandOutcome> {
   const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
-  return callOnceway(["forget", "--scope", scope, "--reason", REASON, how], env);
+  return callOnceway(["callers", "forget", "--scope", scope, "--reason", REASON, how], env);
 }
 
 async function expectForgotten(scope: string, count: number): Promise<void> {
   const records = count === 1 ? "1 record" : `${count} records`;
-  expect(await forget(scope, "--preview")).toMatchObject({
+  expect(await forget(scope, "--dry-run")).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(`${records} to forget`),
   });

@@ -95,7 +95,11 @@ async function erase(caller: string, how: Readonly<Record<string, boolean>>): Pr
 /** With the caller's credential in stdin. */
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
   const env = { ONCEWAY_URL: url, ONCEWAY_TOKEN: ADMIN_TOKEN };
-  return runOnceway(["forget", "--scope", "header:authorization", "--reason", REASON, ...args], env, `${ANNA}\n`);
+  return runOnceway(
+    ["callers", "forget", "--scope", "header:authorization", "--reason", REASON, ...args],
+    env,
+    `${ANNA}\n`,
+  );
 }
 
 // One story: each step goes on where the one before it ended.
@@ -147,7 +151,7 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
       return found.unknown === 1 && found.inFlight === 1 ? true : null;
     }, "one is in flight, and one unknown");
 
-    const counted = await onceway("--preview");
+    const counted = await onceway("--dry-run");
     expect({ code: counted.code, stdout: counted.stdout.split("\n").slice(0, 4) }).toEqual({
       code: 0,
       stdout: [

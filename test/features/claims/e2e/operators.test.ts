@@ -83,19 +83,27 @@ describe("the positions of a group", { shuffle: false }, () => {
   });
 
   it("are the same on the command line, and the metrics count by group alone", async () => {
-    const shown = await onceway("positions", "--group", "billing");
+    const shown = await onceway("claims", "list", "--group", "billing");
     expect(shown).toMatchObject({ code: 0, stderr: "" });
     expect(shown.stdout).toMatch(/^GROUP +STARTED +FAILED +UNKNOWN +PARTITIONS +HELD SINCE\nbilling +2 +0 +0 +9 +\S/);
     expect(shown.stdout).toMatch(/billing +orders ~ eu +0 +8 +1 +\S/);
-    const { stdout } = await onceway("positions", "--json", "--limit", "3");
+    const { stdout } = await onceway("claims", "list", "--json", "--limit", "3");
     const [groups, ...positions] = stdout
       .trim()
       .split("\n")
       .map((line): unknown => JSON.parse(line));
     expect(groups).toMatchObject({ groups: [{ group: "billing", started: 2 }, { group: "mail" }] });
     expect(positions).toHaveLength(3);
-    expect(await onceway("positions", "--group", "?")).toMatchObject({ code: 2 });
-    const open = await onceway("ls", "--route", "claims:billing", "--state", "started,unknown,failed", "--json");
+    expect(await onceway("claims", "list", "--group", "?")).toMatchObject({ code: 2 });
+    const open = await onceway(
+      "records",
+      "list",
+      "--route",
+      "claims:billing",
+      "--state",
+      "started,unknown,failed",
+      "--json",
+    );
     expect(open.stdout.trim().split("\n")).toHaveLength(2);
     const metrics = await (await get("/metrics")).text();
     expect(metrics).toContain('onceway_open_claims{group="billing",state="started"} 2');
@@ -119,18 +127,26 @@ describe("the positions of a group", { shuffle: false }, () => {
     const shown = async (): Promise<unknown> => (await page()).positions.find((one) => one.stream === stream);
     expect(await shown()).toMatchObject({ next: 5, openClaims: 0, heldSince: null, isUnclaimed: true });
     const place = ["--group", "billing", "--stream", stream, "--partition", "0"];
-    expect(await onceway("positions", ...place, "--set", "6")).toMatchObject({ code: 2 });
-    expect(await onceway("positions", ...place, "--set", "6", "--reason", "5 cannot be read")).toMatchObject({
+    const dry = await onceway("claims", "set-position", ...place, "--next", "6", "--reason", "x", "--dry-run");
+    expect(dry.stdout).toBe("billing goes on at 5 in audit/0, and would go on at 6\n");
+    expect(await shown()).toMatchObject({ next: 5 });
+    expect(await onceway("claims", "set-position", ...place, "--next", "6")).toMatchObject({ code: 2 });
+    expect(
+      await onceway("claims", "set-position", ...place, "--next", "6", "--reason", "5 cannot be read"),
+    ).toMatchObject({
       code: 0,
       stdout: "billing goes on at 6 in audit/0\n",
     });
     expect(await shown()).toMatchObject({ next: 8, isUnclaimed: false });
-    expect(await onceway("positions", ...place, "--set", "42", "--reason", "to the end")).toMatchObject({ code: 0 });
+    expect(await onceway("claims", "set-position", ...place, "--next", "42", "--reason", "to the end")).toMatchObject({
+      code: 0,
+    });
     expect(await shown()).toMatchObject({ next: 42, isUnclaimed: false });
     expect(
-      (await onceway("positions", "--group", "none", ...place.slice(2), "--set", "1", "--reason", "x")).code,
+      (await onceway("claims", "set-position", "--group", "none", ...place.slice(2), "--next", "1", "--reason", "x"))
+        .code,
     ).not.toBe(0);
-    const { stdout } = await onceway("audit", "--json");
+    const { stdout } = await onceway("audit", "list", "--json");
     expect(stdout).toContain("billing audit/0: 42");
   });
 });

@@ -129,24 +129,24 @@ describe("the events of a gateway", { shuffle: false }, () => {
       async () => expect((await list()).destinations).toMatchObject([{ pending: 3, resting: [{}] }, {}]),
       10_000,
     );
-    const shown = await onceway("outbox", "ls");
+    const shown = await onceway("events", "list");
     expect(shown).toMatchObject({ code: 0, stderr: "" });
     expect(shown.stdout).toMatch(/billing \(http.*\) +3 +0 .*1 of 17 lanes in \d+s: status 500/);
     const { events } = await list();
     const [one] = events;
     for (const { id } of events) expect(shown.stdout).toContain(id);
-    const asked = await onceway("outbox", "drop", "billing", "--reason", "test");
+    const asked = await onceway("events", "drop", "billing", "--reason", "test");
     expect(asked).toMatchObject({ code: 2 });
-    const dropped = await onceway("outbox", "drop", "billing", "--id", one?.id ?? "", "--reason", "test");
+    const dropped = await onceway("events", "drop", "billing", "--id", one?.id ?? "", "--reason", "test");
     expect(dropped).toMatchObject({ code: 0, stdout: "dropped: 1 event\n" });
-    const gone = await onceway("outbox", "drop", "billing", "--id", one?.id ?? "", "--reason", "test");
+    const gone = await onceway("events", "drop", "billing", "--id", one?.id ?? "", "--reason", "test");
     expect(gone).toMatchObject({ code: 1 });
-    const preview = await onceway("outbox", "resend", "billing", "--preview", "--reason", "test");
+    const preview = await onceway("events", "resend", "billing", "--dry-run", "--reason", "test");
     expect(preview.stdout).toBe("2 events would be sent again\n");
     status = 204;
-    expect(await onceway("outbox", "resend", "billing", "--yes", "--reason", "test")).toMatchObject({ code: 0 });
+    expect(await onceway("events", "resend", "billing", "--yes", "--reason", "test")).toMatchObject({ code: 0 });
     await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
-    expect((await onceway("outbox", "ls")).stdout).toContain("no events");
+    expect((await onceway("events", "list")).stdout).toContain("no events");
   });
 
   it("only administrators change events, and a request that says too little is refused with what to write", async () => {

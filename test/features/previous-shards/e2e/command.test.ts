@@ -98,13 +98,17 @@ it("a previous layout is shown, closed and counted until it may go", async () =>
   }
 
   for (const wrong of ["", "../../records", "3/4"]) {
-    const { code, stderr } = await onceway("layouts", "--close", wrong);
+    const { code, stderr } = await onceway("layouts", "close", wrong);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("Write a previous layout as") });
   }
-  const closed = await onceway("layouts", "--close", "3", "--json");
+  const dry = await onceway("layouts", "close", "3", "--dry-run", "--json");
+  expect(v.parse(layoutSchema, JSON.parse(dry.stdout))).toMatchObject({ layout: "3", closedFor: [] });
+  const none = await onceway("layouts", "close", "7", "--dry-run");
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("There is no layout 7") });
+  const closed = await onceway("layouts", "close", "3", "--json");
   expect(closed).toMatchObject({ code: 0, stderr: "" });
   expect(v.parse(layoutSchema, JSON.parse(closed.stdout))).toMatchObject({ open: 0, closedFor: ["5"] });
-  const shown = await onceway("layouts");
+  const shown = await onceway("layouts", "list");
   expect(shown).toMatchObject({ code: 0, stderr: "" });
   const [headings = "", inForce = "", older = ""] = shown.stdout.split("\n");
   expect(headings).toMatch(/^LAYOUT +OBJECTS +OPEN +CLOSED +EMPTY +IN FLIGHT +WAITING +FAILED +UNKNOWN +LAST EXPIRES$/);
@@ -114,18 +118,20 @@ it("a previous layout is shown, closed and counted until it may go", async () =>
 
   // The same gateway by two names stands for two processes.
   const other = gateway.url.replace("127.0.0.1", "localhost");
-  const both = await onceway("layouts", "--url", gateway.url, "--url", other);
+  const both = await onceway("layouts", "list", "--url", gateway.url, "--url", other);
   expect(both).toMatchObject({ code: 0, stderr: "" });
   expect(both.stdout.split("\n").filter((line) => line.startsWith("http://"))).toHaveLength(2);
-  const lines = (await onceway("layouts", "--url", gateway.url, "--url", other, "--json")).stdout.trimEnd().split("\n");
+  const lines = (await onceway("layouts", "list", "--url", gateway.url, "--url", other, "--json")).stdout
+    .trimEnd()
+    .split("\n");
   const one = v.object({ gateway: v.string(), layouts: v.array(layoutSchema) });
   expect(lines.map((line) => v.parse(one, JSON.parse(line)).layouts.map(({ layout }) => layout))).toEqual([
     ["5", "3"],
     ["5", "3"],
   ]);
-  const twice = await onceway("layouts", "--url", gateway.url, "--url", gateway.url);
+  const twice = await onceway("layouts", "list", "--url", gateway.url, "--url", gateway.url);
   expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining("It is named twice") });
-  const refused = await onceway("layouts", "--url", gateway.url, "--url", other, "--close", "64");
+  const refused = await onceway("layouts", "close", "64", "--url", gateway.url, "--url", other);
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(gateway.url) });
 
   // Nothing is asked for, and still it ends.
@@ -134,7 +140,7 @@ it("a previous layout is shown, closed and counted until it may go", async () =>
     return v.parse(layoutsSchema, json).layouts.find(({ mayGo }) => mayGo) ?? null;
   }, "the older layout may go");
   expect(empty).toMatchObject({ layout: "3", closed: 0, empty: 3, lastExpiresAt: null });
-  expect((await onceway("layouts")).stdout).toContain("3: Closed and empty: take it out of previous_shards.");
+  expect((await onceway("layouts", "list")).stdout).toContain("3: Closed and empty: take it out of previous_shards.");
 });
 
 it("a configuration that enters the closed number again is refused, and says what to write", async () => {

@@ -76,6 +76,6 @@ describe("tableOfAll", () => {
 it("what the command prints is as approved", async () => {
   const perKey = { ...layout, layout: "per-key", objects: null, atLeast: [], lastExpiresAt: null, reason: "A\u0007." };
   await expectApproved("layouts", [
-    { asked: "onceway layouts", words: layoutsTable([layout, perKey], NOW, plainLook) },
+    { asked: "onceway layouts list", words: layoutsTable([layout, perKey], NOW, plainLook) },
   ]);
 });

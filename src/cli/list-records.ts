@@ -1,4 +1,4 @@
-// `onceway ls`: lists records, newest first, as a table or as one JSON object per line.
+// `onceway records list`: lists records, newest first, as a table or as one JSON object per line.
 
 import { type Command, InvalidArgumentError } from "commander";
 
@@ -30,7 +30,7 @@ interface LsOptions extends OperatorOptions, FilterOptions {
   readonly all?: boolean;
 }
 
-export function defineLs(command: Command): Command {
+export function defineListRecords(command: Command): Command {
   command
     .summary("list records")
     .description("Lists the records that a gateway keeps, from all its shards, newest first.");
@@ -44,7 +44,7 @@ export function defineLs(command: Command): Command {
     )
     .option("--limit <N>", "how many to list", readLimit, DEFAULT_LIMIT)
     .option("--all", "list them all");
-  return operatorCommand(command, "print one JSON object per line, each a record as the API gives it").action(ls);
+  return operatorCommand(command, "print one JSON object per line, each a record as the API gives it").action(list);
 }
 
 /** The conditions that every command has; others use --key and --status for what they change. */
@@ -78,7 +78,7 @@ export function filterOf(options: FilterOptions): RecordOptions {
   };
 }
 
-async function ls(options: LsOptions): Promise<void> {
+async function list(options: LsOptions): Promise<void> {
   const client = connectOperator(options);
   const pages = readPages(client, filterOf(options), options.all === true ? Number.POSITIVE_INFINITY : options.limit);
   const records: ShownSummary[] = [];

@@ -1,4 +1,4 @@
-// `onceway show`: everything that is known about one record, or the bytes of its stored response.
+// `onceway records show`: everything that is known about one record, or the bytes of its stored response.
 
 import type { Command } from "commander";
 
@@ -14,7 +14,7 @@ interface ShowOptions extends OperatorOptions, RecordChoice {
   readonly output?: string;
 }
 
-export function defineShow(command: Command): Command {
+export function defineShowRecord(command: Command): Command {
   command
     .summary("show one record with its history")
     .description("Shows one record: its state, its attempts and what operators did, its response.");

@@ -1,4 +1,4 @@
-// `onceway outbox`: lists the destinations of events and what is left for each, sends events again, drops them. What concerns all events
+// `onceway events`: lists the destinations of events and what is left for each, sends events again, drops them. What concerns all events
 // of a destination is counted first.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
@@ -48,7 +48,7 @@ interface ChangeOptions extends OperatorOptions {
   readonly state?: string;
   readonly id?: string;
   readonly reason: string;
-  readonly preview?: boolean;
+  readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
@@ -56,18 +56,18 @@ type Action = "resend" | "drop";
 
 const DONE: Readonly<Record<Action, string>> = { resend: "sent again", drop: "dropped" };
 
-export function defineOutbox(command: Command): Command {
+export function defineEvents(command: Command): Command {
   command
     .summary("list events that are left, send them again, drop them")
     .description("Shows which events their destinations have not taken yet, and lets an operator decide about them.");
-  const ls = command
-    .command("ls")
+  const list = command
+    .command("list")
     .summary("list destinations and their events")
     .description("Lists every destination, and the events that it has not taken: pending ones, and dead ones.")
     .addOption(stateOption())
     .option("--destination <NAME>", "only those for this destination", readDestination)
     .option("--limit <N>", "how many events to list", readLimit, LIST_LIMITS.defaultLimit);
-  operatorCommand(ls, "print one JSON object per line: the destinations, then each event").action(listEvents);
+  operatorCommand(list, "print one JSON object per line: the destinations, then each event").action(listEvents);
   defineChange(command.command("resend"), "resend", "send events again, as if they had just been published");
   defineChange(command.command("drop"), "drop", "erase events, which cannot be undone");
   return command;
@@ -79,11 +79,11 @@ function defineChange(command: Command, action: Action, summary: string): void {
     .description(
       `For one destination: ${summary}. Without --id it concerns all of its events, which are counted first.`,
     )
-    .argument("<DESTINATION>", "its name, as outbox ls gives it", readDestination)
+    .argument("<DESTINATION>", "its name, as events list gives it", readDestination)
     .option("--id <ID>", "only the event with this id")
     .addOption(stateOption())
     .requiredOption("--reason <TEXT>", "why; the log keeps it")
-    .option("--preview", "only count them")
+    .option("--dry-run", "only count them")
     .option("--yes", "do not ask");
   operatorCommand(command, "print what the API answers").action((destination: string, options: ChangeOptions) =>
     change(action, destination, options),
@@ -173,7 +173,7 @@ function restOf(resting: OutboxPage["destinations"][number]["resting"], now: num
 }
 
 async function change(action: Action, destination: string, options: ChangeOptions): Promise<void> {
-  const { id, state, reason, preview, yes } = options;
+  const { id, state, reason, dryRun, yes } = options;
   const client = connectOperator(options);
   const asked = { destination, reason, ...(state === undefined ? {} : { state }) };
   if (id !== undefined) {
@@ -185,16 +185,16 @@ async function change(action: Action, destination: string, options: ChangeOption
     );
   }
   const dialogue = openDialogue();
-  if (preview !== true && yes !== true && dialogue === null) {
+  if (dryRun !== true && yes !== true && dialogue === null) {
     throw new CommandFailure(
       EXIT_UNUSABLE,
-      "All these events would be changed: count them with --preview, then add --yes.",
+      "All these events would be changed: count them with --dry-run, then add --yes.",
     );
   }
-  if (preview === true || yes !== true) {
+  if (dryRun === true || yes !== true) {
     const found = await changeEvents(client, action, { ...asked, preview: true });
     const text = `${eventsText(found.events)}${found.more ? " or more" : ""} would be ${DONE[action]}`;
-    if (preview === true) {
+    if (dryRun === true) {
       console.log(options.json === true ? jsonLine(found) : text);
       return;
     }
@@ -222,7 +222,7 @@ async function findEvent(client: OperatorClient, destination: string, id: string
   } while (cursor !== null);
   throw new CommandFailure(
     EXIT_REFUSED,
-    "The destination has no such event: it has been taken or dropped. See npx onceway outbox ls.",
+    "The destination has no such event: it has been taken or dropped. See npx onceway events list.",
   );
 }
 

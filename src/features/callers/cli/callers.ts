@@ -1,17 +1,20 @@
-// `onceway forget --scope`: forgets all records of one caller. Counts them first. The caller's values are asked for at the terminal or
+// `onceway callers forget`: forgets all records of one caller. Counts them first. The caller's values are asked for at the terminal or
 // read from stdin, because a shell's history and the list of processes would keep them; nothing here prints one.
 
 import { text } from "node:stream/consumers";
 
+import type { Command } from "commander";
 import type { InferOutput } from "valibot";
 
-import type { ForgetScopeOptions } from "../../../cli/change.ts";
+import { collectValues } from "../../../cli/arguments.ts";
+import { REASON_OPTION, readReason } from "../../../cli/reason.ts";
 import { askSecret, askYes, type TerminalDialogue, openDialogue } from "../../../cli/ask.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, printableText } from "../../../cli/look.ts";
 import type { OperatorClient } from "../../../cli/operator-client.ts";
-import { connectOperator } from "../../../cli/operator-options.ts";
+import { connectOperator, operatorCommand, type OperatorOptions } from "../../../cli/operator-options.ts";
+import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { scopeErasedSchema } from "../operator/callers-schema.ts";
 
 type ScopeErased = InferOutput<typeof scopeErasedSchema>;
@@ -28,20 +31,65 @@ interface ScopeRequest {
   readonly cursor?: string;
 }
 
-export async function forgetScope(reason: string, options: ForgetScopeOptions): Promise<void> {
-  const dialogue = openDialogue();
-  if (options.preview !== true && options.yes !== true && dialogue === null) {
+interface ForgetOptions extends OperatorOptions {
+  /** `header:authorization`, or `header:authorization=VALUE`. */
+  readonly scope?: readonly string[];
+  /** Parts that the caller's requests lack. */
+  readonly without?: readonly string[];
+  readonly includeUnknown?: boolean;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly reason?: string;
+}
+
+function defineCallers(command: Command): void {
+  command.summary("erase all records of a caller").description("Erases what is kept of callers.");
+  const forget = command
+    .command("forget")
+    .summary("erase all records of a caller")
+    .description("Erases all records of one caller with their responses and events, after counting them.")
+    .option(
+      "--scope <PART>",
+      "this part of a route's scope: header:authorization; its value is asked for, or read from stdin, a line each (header:authorization=VALUE stays in the shell's history); once for each part",
+      collectValues,
+    )
+    .option("--without <PART>", "a part of the scope that the caller's requests lack", collectValues)
+    .option(
+      "--include-unknown",
+      "also records with an unknown outcome, so that a retry may repeat what has taken effect",
+    )
+    .option("--dry-run", "only count them")
+    .option("--yes", "do not ask for confirmation; required without a terminal")
+    .option(...REASON_OPTION);
+  operatorCommand(forget, "print what the API answers").action(forgetCaller);
+}
+
+export const callersNode: NodeFeature = {
+  name: "callers",
+  commands: [{ name: "callers", after: "records", define: defineCallers }],
+};
+
+async function forgetCaller(options: ForgetOptions): Promise<void> {
+  if (options.scope === undefined && options.without === undefined) {
     throw new CommandFailure(
       EXIT_UNUSABLE,
-      "All records of the caller would be forgotten: count them with --preview, then add --yes.",
+      "Missing --scope: write a part of the route's scope, --scope header:authorization.",
+    );
+  }
+  const reason = await readReason(options);
+  const dialogue = openDialogue();
+  if (options.dryRun !== true && options.yes !== true && dialogue === null) {
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      "All records of the caller would be forgotten: count them with --dry-run, then add --yes.",
     );
   }
   const client = connectOperator(options);
   const scope = await readScope(options.scope ?? [], options.without ?? [], dialogue);
   const request = { scope, reason, ...(options.includeUnknown === true ? { includeUnknown: true } : {}) };
-  if (options.preview === true || options.yes !== true) {
+  if (options.dryRun === true || options.yes !== true) {
     const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
-    if (options.preview === true) return report(found, options, previewText(found));
+    if (options.dryRun === true) return report(found, options, previewText(found));
     process.stderr.write(`${previewText(found)}\n`);
     if (dialogue === null || !(await askYes(dialogue, "Forget them?"))) {
       throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
@@ -118,13 +166,13 @@ function eventsText(count: number): string {
 }
 
 /** Says what is left, also by the exit code. */
-function report(sum: ScopeErased, { json, preview, includeUnknown }: ForgetScopeOptions, gist: string): void {
+function report(sum: ScopeErased, { json, dryRun, includeUnknown }: ForgetOptions, gist: string): void {
   const { cursor: _, ...totals } = sum;
   console.log(json === true ? jsonLine(totals) : gist);
   const { inFlight, unknown, unreachable, notListed } = totals;
-  const isDecided = preview === true || includeUnknown === true;
+  const isDecided = dryRun === true || includeUnknown === true;
   const left = [
-    ...(preview === true || inFlight === 0 ? [] : [`${recordsText(inFlight)} in flight: run it again later.`]),
+    ...(dryRun === true || inFlight === 0 ? [] : [`${recordsText(inFlight)} in flight: run it again later.`]),
     ...(isDecided || unknown === 0
       ? []
       : [`${recordsText(unknown)} with an unknown outcome: settle them, or add --include-unknown.`]),
