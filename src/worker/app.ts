@@ -1,6 +1,7 @@
-// The Worker's request handler: a request becomes an intent (kernel/request/intent.ts), and this file acts on it. Routes come from the
-// configuration, in its order. Hono's router is used without its application, which would slow down every request (kernel/request/README.md).
+// The Worker's Hono application: a request becomes an intent (kernel/request/intent.ts), and its one handler acts on it. Routes come from the
+// configuration, in its order.
 
+import { type Context, Hono } from "hono";
 import type { Config, ConfigProblem, Route } from "../kernel/config/resolved.ts";
 import type { Problem } from "../kernel/record/problem.ts";
 import type { FinishAnswer, RequestFeature } from "../kernel/request-feature.ts";
@@ -59,7 +60,7 @@ export function createApp(
   const readIntent = intentReader(config, isTheirs, endpoints);
   const replays = new ReplayCache();
   const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
-  return guarded(steps, (request, url, answered, unprotected) => {
+  return application(steps, (request, url, answered) => {
     const intent = readIntent(request, url);
     switch (intent.kind) {
       case "operate":
@@ -77,7 +78,7 @@ export function createApp(
         return refuseLoop();
       case "pass":
         if (intent.route !== null) ports.reporter.passed(intent.route.path);
-        return pass(intent, portsTo(unprotected), answered);
+        return pass(intent, portsTo(answered.unprotected), answered);
       case "refuse-exchange":
         answered.route = intent.route;
         answered.headers = intent.headers;
@@ -92,17 +93,20 @@ export function createApp(
           return refuseExchange({ kind: "refuse-exchange", request, problem, headers, route }, ports);
         }
         rotating.look(intent.route, intent.headers);
-        return run(intent, portsTo(unprotected), replays, answered);
+        return run(intent, portsTo(answered.unprotected), replays, answered);
     }
   });
 }
 
-/** For whom the gateway answers, as far as it is known while the answer is made. */
+/** What one request brings into the application, and what is known of it while its answer is made. */
 interface Answered {
-  /** `null`: for no route. */
+  readonly unprotected: AnswerUnprotected | undefined;
+  /** For which the gateway answers; `null`: for no route. */
   route: Route | null;
   /** The request's, if they have been read as a whole. */
   headers: HeadersView | null;
+  /** The answer to a HEAD (`application`). */
+  head: Response | null;
 }
 
 /**
@@ -128,7 +132,7 @@ export function processGate(own: string | null): (headers: Headers) => boolean {
 export function createOperatorApp(config: Config, { operate }: OperatorHandler): PassingHandle {
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname } = config;
-  return guarded([], (request, url) => {
+  return application([], (request, url) => {
     const isTheirHost = operatorHostname === null || hostOf(request, url) === operatorHostname;
     const isPlain = matchOperators(request.url, url.pathname) === "plain";
     return isTheirHost && isPlain ? operate(request) : refuse(OPERATOR_NOT_FOUND);
@@ -143,27 +147,43 @@ export function createRefusingApp(problems: readonly ConfigProblem[], finish?: F
   };
 }
 
-/** Answers every request, even when `answer` fails. A request without a valid host is refused before anything else. */
-function guarded(
+interface AppEnv {
+  readonly Bindings: Answered;
+}
+
+/**
+ * A Hono application that answers every request, even when `act` fails. Hono neither decodes nor routes the paths of clients, so its path is
+ * always the same. A request without a valid host is refused before anything else.
+ *
+ * To a HEAD, Hono answers with a copy without a body. A copy throws for a status from 600 on, and has not the length of the body that it lacks. So
+ * the answer itself is kept beside it, and the runtime leaves out the body.
+ */
+function application(
   steps: readonly FinishAnswer[],
-  answer: (
-    request: Request,
-    url: URL,
-    answered: Answered,
-    unprotected?: AnswerUnprotected,
-  ) => Response | Promise<Response>,
+  act: (request: Request, url: URL, answered: Answered) => Response | Promise<Response>,
 ): PassingHandle {
-  return async (request, unprotected) => {
-    const answered: Answered = { route: null, headers: null };
+  const app = new Hono<AppEnv>({ getPath: () => "/" });
+  const finish = ({ env, req: { raw } }: Context<AppEnv>, given: Response): Response => {
+    const finished = steps.reduce((one, step) => step(one, raw, env.route, env.headers ?? raw.headers), given);
+    if (raw.method !== "HEAD") return finished;
+    env.head = finished;
+    return new Response();
+  };
+  app.onError((error, c) => finish(c, refuseAfterBug(error)));
+  app.all("*", async (c) => {
+    const request = c.req.raw;
     const url = isHost(request.headers.get("host")) ? URL.parse(request.url) : null;
-    let given: Response;
     try {
-      given = url === null ? refuse(NO_URL) : await answer(request, url, answered, unprotected);
-    } catch (error) {
-      given = refuseAfterBug(error);
+      return finish(c, url === null ? refuse(NO_URL) : await act(request, url, c.env));
+    } catch (thrown) {
+      // Hono leaves to its caller what is no error.
+      throw thrown instanceof Error ? thrown : new Error(String(thrown));
     }
-    for (const finish of steps) given = finish(given, request, answered.route, answered.headers ?? request.headers);
-    return given;
+  });
+  return async (request, unprotected) => {
+    const answered: Answered = { unprotected, route: null, headers: null, head: null };
+    const answer = await app.fetch(request, answered);
+    return answered.head ?? answer;
   };
 }
 

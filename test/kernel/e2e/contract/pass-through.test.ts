@@ -124,6 +124,23 @@ it.each([
   expect([response.status, response.body.toString()]).toEqual([status, body]);
 });
 
+it.each([
+  ["GET", 600],
+  ["GET", 700],
+  ["GET", 999],
+  ["HEAD", 600],
+  ["HEAD", 700],
+  ["HEAD", 999],
+])("passes to a %s a status that HTTP does not define: %i", async (method, status) => {
+  for (const keyed of [{}, { key: freshKey() }]) {
+    const headers: [string, string][] = [["X-Answer", "yes"]];
+    const behave = { status, statusText: "Odd", headers, body: "as it is" };
+    const response = await scene.send({ method, path: "/open/odd", body: null, ...keyed, behave });
+    expect([response.status, response.statusText, headerValue(response, "x-answer")]).toEqual([status, "Odd", "yes"]);
+    expect(response.body.toString()).toBe(method === "HEAD" ? "" : "as it is");
+  }
+});
+
 it("passes coded bytes on without decoding them", async () => {
   const bytes = gzipSync("coded".repeat(100));
   const headers: [string, string][] = [["Content-Encoding", "gzip"]];
@@ -140,6 +157,17 @@ describe("the length of a body", () => {
     expect([response.status, headerValue(response, "content-length")]).toEqual([200, String(length)]);
     expect(response.body.length).toBe(0);
     expect((await scene.origin.requests(key)).map(({ method }) => method)).toEqual(["HEAD"]);
+  });
+
+  it("is said to a HEAD as to a GET where the gateway answers itself", async () => {
+    const send = (method: string): Promise<RawResponse> =>
+      scene.send({ method, path: "/.well-known/idempotency", body: null });
+    const [head, get] = [await send("HEAD"), await send("GET")];
+    expect([head.status, head.body.length, headerValue(head, "content-length")]).toEqual([
+      200,
+      0,
+      String(get.body.length),
+    ]);
   });
 
   it.each(["GET", "PUT"])("passes with the answer to a %s, and is not added to a body without one", async (method) => {
