@@ -12,6 +12,8 @@ const FILE = new URL("assets.ts", FOLDER);
 function script(): string {
   const modules = ["times.ts", "copy.ts", "live.ts"].map((name) =>
     stripTypeScriptTypes(read(`browser/${name}`))
+      // Blanks are left where a type was.
+      .replaceAll(/ +(?=[),])/g, "")
       .replaceAll(/^import .*\n/gm, "")
       .replaceAll(/^export /gm, ""),
   );
@@ -23,6 +25,7 @@ function style(): string {
     .join("")
     .replaceAll(/ ?([{,]) ?/g, "$1")
     .replaceAll(": ", ":")
+    .replaceAll(/(?<![\d.])0\./g, ".")
     .replaceAll(";}", "}");
 }
 

@@ -2,7 +2,6 @@
 // for operators (src/operator) is named here by its types alone.
 
 import type { Hono } from "hono";
-import type { OperatorAuth } from "../operator/access/auth.ts";
 import type { RequestVariables } from "../operator/admin-request.ts";
 import type { AuditLog } from "../operator/audited.ts";
 import type { SignedRequest } from "../operator/console/guard.ts";
@@ -72,8 +71,8 @@ export interface WorkerFunctions extends ReadingFunctions {
 export type WorkerFeatures = readonly ((kernel: WorkerKernel) => WorkerFeature)[];
 
 export interface OperatorFeature {
-  /** Adds its operations. A token was checked before; whether it may change something, each operation asks `auth`. */
-  readonly addApi: (app: Hono<RequestVariables>, auth: OperatorAuth) => void;
+  /** Adds its operations. A token was checked before, and whoever does more than read is an administrator. */
+  readonly addApi: (app: Hono<RequestVariables>) => void;
   readonly console?: ConsoleFeature;
   readonly metrics?: MetricsFeature;
 }
@@ -81,7 +80,7 @@ export interface OperatorFeature {
 export interface ConsoleFeature {
   /** In the bar of every page; `null`: other pages lead there. */
   readonly link: ConsoleLink | null;
-  /** Adds its pages. Nobody gets there without a session. */
+  /** Adds its pages. Nobody gets there without a session, and no form that is not an administrator's. */
   readonly addPages: (app: Hono<SignedRequest>, paths: ConsolePaths) => void;
 }
 

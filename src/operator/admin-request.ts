@@ -1,12 +1,13 @@
-// What the operations of the operator API share: reading the body of a change, which only administrators may send, and refusals.
+// What the operations of the operator API share: who may do what, the body of a change, and refusals.
 
-import type { Context } from "hono";
+import type { MiddlewareHandler } from "hono";
 import type { Problem } from "../kernel/record/problem.ts";
 import { ByteReader } from "../kernel/request/body-reader.ts";
 import { ByteBudget } from "../kernel/request/byte-budget.ts";
 import { answerUnread, type OwnBodyRules, readOwnBody } from "../kernel/request/own-body.ts";
 import { problemResponse } from "../kernel/request/problem-response.ts";
 import type { Actor, OperatorAuth } from "./access/auth.ts";
+import type { ParsedRequest } from "./list-request.ts";
 
 export interface RequestVariables {
   readonly Variables: { actor: Actor };
@@ -21,23 +22,31 @@ const BODY_RULES: OwnBodyRules = {
   tooLarge: { code: "body-too-large", limitBytes: MAX_REQUEST_BYTES },
 };
 
-/** Reads the body of an administrator's request; a refusal, if it is no administrator's or cannot be read. */
-export async function readAdminRequest<T>(
-  context: Context<RequestVariables>,
-  auth: OperatorAuth,
-  parse: (bytes: Uint8Array) => T,
-): Promise<T | Response> {
-  const stream = context.req.raw.body;
-  const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-  if (forbidden !== null) {
-    const refusal = refuseRequest(forbidden);
-    return answerUnread(refusal, stream === null ? null : new ByteReader(stream));
-  }
-  const read = await readOwnBody(context.req.raw, BODY_RULES);
-  if (read.kind === "refuse") return answerUnread(refuseRequest(read.problem), read.rest);
-  const parsed = parse(read.body.bytes);
-  read.body.free();
-  return parsed;
+/** Refuses whoever is no administrator, or does not mean the request. */
+export function adminOnly(auth: OperatorAuth): MiddlewareHandler<RequestVariables> {
+  return async (context, next) => {
+    const request = context.req.raw;
+    const forbidden = auth.forbids(context.get("actor"), request);
+    if (forbidden === null) return next();
+    return answerUnread(refuseRequest(forbidden), request.body === null ? null : new ByteReader(request.body));
+  };
+}
+
+export interface ParsedVariables<T> {
+  readonly Variables: { parsed: T };
+}
+
+/** Reads the request's body and hands on what `parse` makes of it; a refusal, if it cannot be read or is not valid. */
+export function parseBody<T>(parse: (bytes: Uint8Array) => ParsedRequest<T>): MiddlewareHandler<ParsedVariables<T>> {
+  return async (context, next) => {
+    const read = await readOwnBody(context.req.raw, BODY_RULES);
+    if (read.kind === "refuse") return answerUnread(refuseRequest(read.problem), read.rest);
+    const parsed = parse(read.body.bytes);
+    read.body.free();
+    if (!parsed.ok) return invalidRequest(parsed.reason);
+    context.set("parsed", parsed.value);
+    return next();
+  };
 }
 
 export function invalidRequest(reason: string): Response {

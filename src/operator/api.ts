@@ -4,14 +4,20 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { version } from "../../package.json";
-import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { epochMs, type RecordId, recordId } from "../kernel/record/units.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
-import { invalidRequest, readAdminRequest, refuseRequest, type RequestVariables } from "./admin-request.ts";
+import {
+  adminOnly,
+  invalidRequest,
+  parseBody,
+  type ParsedVariables,
+  refuseRequest,
+  type RequestVariables,
+} from "./admin-request.ts";
 import type { OperatorFeature } from "../kernel/worker-feature.ts";
 import { AuditUnavailable } from "./audited.ts";
 import type { OperatorAuth } from "./access/auth.ts";
-import { parseChange } from "./change-request.ts";
+import { type ParsedChange, parseChange } from "./change-request.ts";
 import { NO_PAGE, parseListRequest, whyNotListed } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { EndedView, HealthView, LayoutsView, RecentView, TotalsView } from "./gateway-schema.ts";
@@ -55,6 +61,9 @@ export function operatorApp(
     context.set("actor", admission.actor);
     return next();
   });
+  // Only administrators do more than read.
+  const byAdmin = adminOnly(auth);
+  app.use((context, next) => (isRead(context.req.method) ? next() : byAdmin(context, next)));
   app.get("/health", async (context) => {
     const warnings = (await firstOf(reader.warnings(), WARNINGS_MS)) ?? [];
     return context.json<HealthView>({ status: "ok", version, warnings });
@@ -81,13 +90,12 @@ export function operatorApp(
     return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
   });
   app.post("/sessions/end", async (context) => {
-    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-    if (forbidden !== null) return refuseRequest(forbidden);
     await operator.endSessions(context.get("actor"));
     return context.json<EndedView>({ ended: true });
   });
-  addRecords(app, auth, operator);
-  for (const { addApi } of features) addApi(app, auth);
+  app.use("/records/:id/body", byAdmin);
+  addRecords(app, operator);
+  for (const { addApi } of features) addApi(app);
   app.onError((error) => {
     console.error({ message: "operator request failed", reason: String(error) });
     return refuseRequest({ code: error instanceof AuditUnavailable ? "audit-unavailable" : "store-unavailable" });
@@ -95,7 +103,7 @@ export function operatorApp(
   return app;
 }
 
-function addRecords(app: Hono<RequestVariables>, auth: OperatorAuth, operator: Operator): void {
+function addRecords(app: Hono<RequestVariables>, operator: Operator): void {
   app.get("/records", async (context) => {
     const parsed = parseListRequest(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalidRequest(parsed.reason);
@@ -113,8 +121,6 @@ function addRecords(app: Hono<RequestVariables>, auth: OperatorAuth, operator: O
       : context.json<RecordView>(viewDetail(record, epochMs(Date.now())));
   });
   app.get("/records/:id/body", async (context) => {
-    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-    if (forbidden !== null) return refuseRequest(forbidden);
     const body = isRecordId(context) ? await operator.body(idOf(context), context.get("actor")) : null;
     if (body === null) return refuseRequest({ code: "record-not-found" });
     // Whatever its type: no browser may show or run it.
@@ -122,21 +128,17 @@ function addRecords(app: Hono<RequestVariables>, auth: OperatorAuth, operator: O
     return new Response(body, { headers, encodeBody: "manual" });
   });
   for (const action of CHANGES) {
-    app.post(`/records/:id/${action}`, (context) => change(context, action, auth, operator));
+    const parsed = parseBody((bytes) => parseChange(action, bytes));
+    app.post(`/records/:id/${action}`, parsed, (context) => change(context, operator));
   }
 }
 
 async function change(
-  context: Context<RequestVariables>,
-  action: OperatorChange,
-  auth: OperatorAuth,
+  context: Context<RequestVariables & ParsedVariables<ParsedChange>>,
   operator: Operator,
 ): Promise<Response> {
-  const parsed = await readAdminRequest(context, auth, (bytes) => parseChange(action, bytes));
-  if (parsed instanceof Response) return parsed;
-  if (!parsed.ok) return invalidRequest(parsed.reason);
   if (!isRecordId(context)) return refuseRequest({ code: "record-not-found" });
-  const { isPreview, ...asked } = parsed.value;
+  const { isPreview, ...asked } = context.get("parsed");
   if (isPreview && asked.response !== null) return preview(idOf(context), asked.response, context, operator);
   const result = await operator.change(idOf(context), { ...asked, by: context.get("actor") });
   switch (result.kind) {
@@ -152,12 +154,7 @@ async function change(
 }
 
 /** Changes nothing. Refuses what the change itself would be refused for. */
-async function preview(
-  id: RecordId,
-  response: GivenResponse,
-  context: Context<RequestVariables>,
-  operator: Operator,
-): Promise<Response> {
+async function preview(id: RecordId, response: GivenResponse, context: Context, operator: Operator): Promise<Response> {
   const record = await operator.inspect(id);
   if (record === null) return refuseRequest({ code: "record-not-found" });
   switch (record.state) {
@@ -175,11 +172,15 @@ async function preview(
   }
 }
 
-function isRecordId(context: Context<RequestVariables>): boolean {
+function isRead(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+function isRecordId(context: Context): boolean {
   return RECORD_ID.test(idOf(context));
 }
 
-function idOf(context: Context<RequestVariables>): ReturnType<typeof recordId> {
+function idOf(context: Context): ReturnType<typeof recordId> {
   return recordId(context.req.param("id") ?? "");
 }
 

@@ -1,7 +1,6 @@
 // Assembles the gateway that the Worker's variables describe, for the entries of the package.
 
 import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
-import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
 import { type ConfigReading, PROCESS_BINDING } from "../kernel/config/read.ts";
 import { readConfig } from "../features/settings.ts";
 import { allRoutes, type Origin } from "../kernel/config/resolved.ts";
@@ -25,6 +24,7 @@ import { outboxRoute } from "../kernel/traffic/route-counters.ts";
 import { TrafficCounters } from "../kernel/traffic/traffic.ts";
 import type { AskOperators, WorkerKernel } from "../kernel/worker-feature.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
+import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
 
 /** A gateway whose caller says for each request what answers it if no route protects it. create-onceway.ts says what the others do. */
 export interface Gateway {

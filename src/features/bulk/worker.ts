@@ -11,7 +11,7 @@ export function bulkWorker(kernel: WorkerKernel): WorkerFeature {
   return {
     name: "bulk",
     operator: {
-      addApi: (app, auth) => addChangeAll(app, auth, access),
+      addApi: (app) => addChangeAll(app, access),
       console: { link: null, addPages: (app, paths) => changeAllRoutes(app, paths, access) },
     },
   };

@@ -10,7 +10,7 @@ export function callersWorker(kernel: WorkerKernel): WorkerFeature {
   return {
     name: "callers",
     operator: {
-      addApi: (app, auth) => addForgetScope(app, auth, forget),
+      addApi: (app) => addForgetScope(app, forget),
       console: { link: null, addPages: (app, paths) => forgetScopeRoutes(app, paths, forget) },
     },
   };

@@ -19,7 +19,7 @@ export function claimsWorker(kernel: WorkerKernel): WorkerFeature {
       ? null
       : { endpoint: claimsEndpoint(consumerPath, createClaims(consumerPath, consumers, env, ports)) }),
     operator: {
-      addApi: (app, auth) => addPositions(app, auth, positions),
+      addApi: (app) => addPositions(app, positions),
       console: {
         link: { path: "claims", title: "Claims", after: "records" },
         addPages: (app, paths) => claimRoutes(app, paths, positions),

@@ -17,7 +17,7 @@ export function outboxWorker({
   return {
     name: "outbox",
     operator: {
-      addApi: (app, auth) => addOutbox(app, auth, events),
+      addApi: (app) => addOutbox(app, events),
       console: {
         link: { path: "events", title: "Events", after: "records" },
         addPages: (app, paths) => eventRoutes(app, paths, events),

@@ -8,5 +8,5 @@ export { objectFinder } from "./walk.ts";
 
 export function previousShardsWorker(kernel: WorkerKernel): WorkerFeature {
   const close = layoutCloser(kernel);
-  return { name: "previous-shards", operator: { addApi: (app, auth) => addClose(app, auth, close) } };
+  return { name: "previous-shards", operator: { addApi: (app) => addClose(app, close) } };
 }

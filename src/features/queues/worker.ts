@@ -17,7 +17,7 @@ export function queuesWorker(kernel: WorkerKernel): WorkerFeature {
     name: "queues",
     consume: queueConsumer(config.queues, ports),
     operator: {
-      addApi: (app, auth) => addQueueTrial(app, auth, operator, tryQueue),
+      addApi: (app) => addQueueTrial(app, operator, tryQueue),
       metrics: queueMetrics,
     },
   };

@@ -1,7 +1,7 @@
 // An operator's change by form. The same rules as in the API apply.
 
 import { timingSafeEqual } from "hono/utils/buffer";
-import type { Hono } from "hono";
+import type { Hono, MiddlewareHandler } from "hono";
 import type { OperatorChange } from "../../kernel/record/timeline.ts";
 import { recordId } from "../../kernel/record/units.ts";
 import { parseChange } from "../change-request.ts";
@@ -15,7 +15,7 @@ import { RecordDetailPage } from "./record.tsx";
 import type { ExampleFinder } from "../resolve-example.ts";
 import { isFromExample } from "./response-fields.tsx";
 import type { ConsolePorts, ConsolePaths, ConsoleView } from "./view.ts";
-import { answerUnreadForm, type FormFields, textFields } from "../form.ts";
+import { answerUnreadForm, textFields } from "../form.ts";
 
 export function changeRoutes(
   app: Hono<SignedRequest>,
@@ -24,9 +24,7 @@ export function changeRoutes(
   examples: ExampleFinder,
 ): void {
   app.post(`${paths.records}/:id{[0-9a-f]{64}}/:action{release|resolve|forget}`, async (c) => {
-    const { view } = c.var;
-    const fields = await adminForm(view, c.req.raw);
-    if (fields instanceof Response) return fields;
+    const { view, fields } = c.var;
     const id = recordId(c.req.param("id"));
     const action = c.req.param("action");
     if (action !== "release" && action !== "resolve" && action !== "forget") return c.notFound();
@@ -72,20 +70,24 @@ async function withExample(
     : { action: "resolve", errors: [], fields: { ...typed, body, example: example.id, adapted: "" }, preview: null };
 }
 
-/** The fields of a form that an administrator has sent from the console; a refusal of any other. Only an administrator's is read. */
-export async function adminForm(
-  { site, paths, viewer }: ConsoleView,
-  request: Request,
-): Promise<FormFields | Response> {
+/** Reads a form that an administrator has sent from the console, for whatever does more than show; refuses any other. */
+export const adminForm: MiddlewareHandler<SignedRequest> = async (c, next) => {
+  const { site, paths, viewer } = c.var.view;
   const refuse = (title: string, text: string): Promise<Response> =>
     showPage(<MessagePage site={site} paths={paths} title={title} text={text} />, 403);
   if (viewer.actor.role !== "admin") {
-    return answerUnreadForm(await refuse("Read only", "Changes need an administrator. Nothing was changed."), request);
+    return answerUnreadForm(
+      await refuse("Read only", "Changes need an administrator. Nothing was changed."),
+      c.req.raw,
+    );
   }
-  const fields = await textFields(request);
-  if (await timingSafeEqual(fields["token"] ?? "", viewer.formToken)) return fields;
+  const fields = await textFields(c.req.raw);
+  if (await timingSafeEqual(fields["token"] ?? "", viewer.formToken)) {
+    c.set("fields", fields);
+    return next();
+  }
   return refuse("Form refused", "This form was not made for your session. Nothing was changed. Open the record again.");
-}
+};
 
 function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): string {
   switch (refusal.why) {

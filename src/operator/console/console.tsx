@@ -8,7 +8,7 @@ import { secureHeaders } from "hono/secure-headers";
 import { describeOperatorProblem } from "../../kernel/record/operator-problem.ts";
 import { AuditUnavailable } from "../audited.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
-import { changeRoutes } from "./change.tsx";
+import { adminForm, changeRoutes } from "./change.tsx";
 import { answerRefusedForm, FormRefused } from "../form.ts";
 import { consoleGuard, type SignedRequest } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
@@ -66,7 +66,7 @@ export function createConsole(ports: ConsolePorts): Hono<SignedRequest> {
         c.req.raw,
         403,
         "Form refused",
-        "This form was not sent from the console. Nothing was changed. Open the console and try again.",
+        "This form was not sent by a page of the console. Nothing was changed.",
       );
     console.error({ message: "the console failed", reason: String(error) });
     if (error instanceof AuditUnavailable) {
@@ -81,6 +81,7 @@ export function createConsole(ports: ConsolePorts): Hono<SignedRequest> {
   app.use(csrf());
   signingIn(app, paths, ports);
   app.use(consoleGuard(paths, ports));
+  app.post("*", adminForm);
   const examples = new ExampleFinder(ports.operator);
   pageRoutes(app, paths, ports, examples);
   changeRoutes(app, paths, ports, examples);

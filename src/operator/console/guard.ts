@@ -5,13 +5,18 @@
 import { createMiddleware } from "hono/factory";
 import { timingSafeEqual } from "hono/utils/buffer";
 import { type Actor, clientAddress, assertionOf, isBrowsers, opensPage } from "../access/auth.ts";
+import type { FormFields } from "../form.ts";
 import { formTokenOf, readSession } from "./session.ts";
 import { sessionCookie } from "./session-cookie.ts";
 import { type ConsolePorts, type ConsolePaths, siteOf, type ConsoleView, type ConsoleViewer } from "./view.ts";
 
 /** What handlers behind the guard get. */
 export interface SignedRequest {
-  readonly Variables: { readonly view: ConsoleView };
+  readonly Variables: {
+    readonly view: ConsoleView;
+    /** Of the form that was sent; of a page that is only shown none. */
+    readonly fields: FormFields;
+  };
 }
 
 export function consoleGuard(paths: ConsolePaths, ports: ConsolePorts) {
@@ -22,6 +27,7 @@ export function consoleGuard(paths: ConsolePaths, ports: ConsolePorts) {
     const { headers } = c.req.raw;
     const show = async (actor: Actor, formToken: string): Promise<Response | void> => {
       if (!(await isShown(headers, formToken))) return c.text(NOT_SHOWN, 403);
+      c.set("fields", {});
       const viewer: ConsoleViewer = { actor, formToken };
       c.set("view", {
         site: siteOf(c.req.raw, ports),
@@ -52,7 +58,7 @@ export function consoleGuard(paths: ConsolePaths, ports: ConsolePorts) {
 }
 
 const NOT_SHOWN =
-  "The console is shown in a window of its own, and never to a script or a frame of another page. If this is a window, a service worker of " +
+  "The console is shown in a window of its own, never to a script or a frame of another page. If this is a window, a service worker of " +
   "this host has asked for it: give operators a host of their own (hostname in [vars.OPERATOR_API]).";
 
 /** The console's script sends the form token here. */

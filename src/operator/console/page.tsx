@@ -132,6 +132,20 @@ export function FormToken({ view }: { readonly view: ConsoleView }) {
   return <input type="hidden" name="token" value={view.viewer.formToken} />;
 }
 
+/** Why nothing was done; `null`: there is nothing to say. */
+export function ProblemNote({ problem, id }: { readonly problem: string | null; readonly id?: string | undefined }) {
+  return problem === null ? null : (
+    <p class="note error" role="alert" id={id}>
+      {problem}
+    </p>
+  );
+}
+
+/** In the place of a form. */
+export function ReadOnlyNote() {
+  return <p class="empty">You may read only. Changes need an administrator.</p>;
+}
+
 /** Why an operator changes what has no record to keep it. */
 export function LogReason({ value }: { readonly value: string }) {
   return (

@@ -7,7 +7,6 @@ import { type ListRequest, NO_PAGE } from "../list-request.ts";
 import type { RecordState } from "../../kernel/record/record.ts";
 import type { Operator, RecordPage, RecordSummary } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
-import { adminForm } from "./change.tsx";
 import { outcomesIn, preventedIn } from "./day-counts.ts";
 import type { SignedRequest } from "./guard.ts";
 import { OverviewPage } from "./overview.tsx";
@@ -88,10 +87,7 @@ export function pageRoutes(
 
   // By a form, because it writes to the audit log: an address alone could be in an image of any page.
   app.post(`${paths.records}/:id{[0-9a-f]{64}}/body`, async (c) => {
-    const { view } = c.var;
-    const fields = await adminForm(view, c.req.raw);
-    if (fields instanceof Response) return fields;
-    const body = await operator.body(recordId(c.req.param("id")), view.viewer.actor);
+    const body = await operator.body(recordId(c.req.param("id")), c.var.view.viewer.actor);
     if (body === null) return c.notFound();
     // Never shown by the browser: it is the origin's content on the console's host.
     return c.body(body, 200, {

@@ -5,7 +5,7 @@ import { type ListRequest, parseListRequest } from "../list-request.ts";
 import { partsText, totalText } from "../list-texts.ts";
 import type { RecordState } from "../../kernel/record/record.ts";
 import type { RecordPage } from "../operator.ts";
-import { ConsolePage } from "./page.tsx";
+import { ConsolePage, ProblemNote } from "./page.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
 import { PageLinks } from "./table.tsx";
 import { UnreachableShards } from "./shards.tsx";
@@ -159,11 +159,7 @@ function FilterForm({ view, filter, routes }: Pick<RecordsProps, "view" | "filte
           </a>
         ))}
       </fieldset>
-      {problem === null ? null : (
-        <p class="note error" role="alert">
-          {problem}
-        </p>
-      )}
+      <ProblemNote problem={problem} />
     </form>
   );
 }

@@ -2,9 +2,8 @@
 
 import type { Hono } from "hono";
 import type { Operator } from "../operator.ts";
-import { adminForm } from "./change.tsx";
 import type { SignedRequest } from "./guard.ts";
-import { ConsolePage, FormToken, showPage } from "./page.tsx";
+import { ConsolePage, FormToken, ProblemNote, ReadOnlyNote, showPage } from "./page.tsx";
 import type { ConsolePaths, ConsoleView } from "./view.ts";
 
 export function sessionRoutes(
@@ -15,9 +14,7 @@ export function sessionRoutes(
   app.get(paths.sessions, (c) => showPage(<SessionsPage view={c.var.view} isUnconfirmed={false} />));
 
   app.post(paths.sessions, async (c) => {
-    const { view } = c.var;
-    const fields = await adminForm(view, c.req.raw);
-    if (fields instanceof Response) return fields;
+    const { view, fields } = c.var;
     if (fields["confirmed"] !== "yes") return showPage(<SessionsPage view={view} isUnconfirmed />, 400);
     await operator.endSessions(view.viewer.actor);
     return c.redirect(`${paths.signIn}?everybody`, 303);
@@ -32,11 +29,7 @@ function SessionsPage({ view, isUnconfirmed }: { readonly view: ConsoleView; rea
       {viewer.actor.role === "admin" ? (
         <section class="card decide">
           <form method="post" action={paths.sessions}>
-            {isUnconfirmed ? (
-              <p class="note error" role="alert">
-                Confirm it: tick the box above the button.
-              </p>
-            ) : null}
+            <ProblemNote problem={isUnconfirmed ? "Confirm it: tick the box above the button." : null} />
             <p>For a browser in the wrong hands. Tokens stay valid: replace one that has leaked.</p>
             <FormToken view={view} />
             <label class="check">
@@ -47,7 +40,7 @@ function SessionsPage({ view, isUnconfirmed }: { readonly view: ConsoleView; rea
           </form>
         </section>
       ) : (
-        <p class="empty">You may read only. Changes need an administrator.</p>
+        <ReadOnlyNote />
       )}
     </ConsolePage>
   );

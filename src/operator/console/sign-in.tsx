@@ -3,7 +3,7 @@
 import type { Hono } from "hono";
 import { clientAddress } from "../access/auth.ts";
 import type { SignedRequest } from "./guard.ts";
-import { BrandLink, HtmlDocument, showPage, SiteName } from "./page.tsx";
+import { BrandLink, HtmlDocument, ProblemNote, showPage, SiteName } from "./page.tsx";
 import { beginSession } from "./session.ts";
 import { dropSessionCookie, isPrivate, setSessionCookie } from "./session-cookie.ts";
 import { type ConsolePorts, type ConsolePaths, type ConsoleSite, siteOf } from "./view.ts";
@@ -108,11 +108,7 @@ function SignIn({ site, paths, error, done, next, isFromElsewhere }: SignInProps
                 {done}
               </p>
             )}
-            {error === null ? null : (
-              <p class="note error" role="alert" id="error">
-                {error}
-              </p>
-            )}
+            <ProblemNote problem={error} id="error" />
             {/* Password managers need a user name. */}
             <input name="username" value="operator" autocomplete="username" hidden />
             <div class="field">

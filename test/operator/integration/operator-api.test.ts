@@ -1,5 +1,6 @@
 // The operator API's routes match openapi.json; tokens, and how wrong ones are counted.
 
+import { inspectRoutes } from "hono/dev";
 import { describe, expect, it } from "vitest";
 import openapi from "../../../src/operator/openapi.json";
 import { operatorApp } from "../../../src/operator/api.ts";
@@ -17,21 +18,38 @@ const noAccess = new JwtProver([], {
   waitUntil: () => undefined,
 });
 
-it("every route of the code is in the OpenAPI file, and every operation of the file is a route", () => {
+function api(): ReturnType<typeof operatorApp> {
   const kernel = workerKernel();
-  const app = operatorApp("/_onceway", new OperatorAuth(EVERYBODY, noAccess), {
-    ...kernel,
-    features: workerFeatures.flatMap((make) => make(kernel).operator ?? []),
-  });
-  const routes = app.routes
-    // The token check runs before all routes.
-    .filter(({ method }) => method !== "ALL")
+  const features = workerFeatures.flatMap((make) => make(kernel).operator ?? []);
+  return operatorApp("/_onceway", new OperatorAuth(EVERYBODY, noAccess), { ...kernel, features });
+}
+
+it("every route of the code is in the OpenAPI file, and every operation of the file is a route", () => {
+  const app = api();
+  const routes = inspectRoutes(app)
+    .filter(({ isMiddleware }) => !isMiddleware)
     .map(({ method, path }) => `${method} ${path.replaceAll(/:([a-z]+)/g, "{$1}")}`);
   const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
   expect(routes.toSorted()).toEqual(operations.toSorted());
   expect(openapi.info.version).toBe(version);
+});
+
+it("the operations that a reader is refused are those for which the OpenAPI file says so, and whatever else does more than read", async () => {
+  const app = api();
+  const refuses = async (method: string, path: string): Promise<boolean> => {
+    const headers = { authorization: `Bearer ${tokens.read}` };
+    const { status } = await app.fetch(new Request(`https://api.example/_onceway${path}`, { method, headers }));
+    return status === 403;
+  };
+  for (const [path, methods] of Object.entries(openapi.paths)) {
+    for (const [method, { responses }] of Object.entries(methods)) {
+      const isRefused = await refuses(method.toUpperCase(), path.replaceAll(/[{}]/g, ""));
+      expect([method, path, isRefused]).toEqual([method, path, "403" in responses]);
+    }
+  }
+  for (const method of ["POST", "PUT", "PATCH", "DELETE"]) expect(await refuses(method, "/nothing")).toBe(true);
 });
 
 describe("tokens", () => {

@@ -2,8 +2,7 @@
 
 import type { Hono } from "hono";
 import { epochMs } from "../../../kernel/record/units.ts";
-import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
-import type { OperatorAuth } from "../../../operator/access/auth.ts";
+import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseChangeAll } from "./request.ts";
 import type { AllChangedView } from "./bulk-schema.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
@@ -21,18 +20,10 @@ export interface ChangeAllAccess {
   readonly changeAll: ChangeAllRecords;
 }
 
-export function addChangeAll(
-  app: Hono<RequestVariables>,
-  auth: OperatorAuth,
-  { operator, changeAll }: ChangeAllAccess,
-): void {
-  app.post("/records/change", async (context) => {
-    const parsed = await readAdminRequest(context, auth, (bytes) =>
-      parseChangeAll(parseJsonBody(bytes), epochMs(Date.now())),
-    );
-    if (parsed instanceof Response) return parsed;
-    if (!parsed.ok) return invalidRequest(parsed.reason);
-    const change = { ...parsed.value, by: context.get("actor") };
+export function addChangeAll(app: Hono<RequestVariables>, { operator, changeAll }: ChangeAllAccess): void {
+  const parsed = parseBody((bytes) => parseChangeAll(parseJsonBody(bytes), epochMs(Date.now())));
+  app.post("/records/change", parsed, async (context) => {
+    const change = { ...context.get("parsed"), by: context.get("actor") };
     const why = whyNotListed(operator.isPerKey, change.filter);
     if (why !== null) return invalidRequest(why);
     const result = await changeAll(change);

@@ -5,7 +5,7 @@ import type { PreviewView } from "../../../operator/change-schema.ts";
 import type { AllChangeResult } from "./all-change.ts";
 import { CHANGES } from "../../../operator/request-schema.ts";
 import { PreviewCard, TITLES } from "../../../operator/console/change-forms.tsx";
-import { FormToken, ConsolePage, SiteName } from "../../../operator/console/page.tsx";
+import { FormToken, ConsolePage, ProblemNote, ReadOnlyNote, SiteName } from "../../../operator/console/page.tsx";
 import { groupedDigits } from "../../../operator/console/rates.tsx";
 import { COLUMNS, RecordsTable } from "../../../operator/console/records-table.tsx";
 import { FormField, ResponseFields } from "../../../operator/console/response-fields.tsx";
@@ -35,7 +35,7 @@ export function ReadOnly({ view }: { readonly view: ConsoleView }) {
   return (
     <ConsolePage view={view} place="records" title="Change all that match">
       <h1>Change all that match</h1>
-      <p class="empty">You may read only. Changes need an administrator.</p>
+      <ReadOnlyNote />
     </ConsolePage>
   );
 }
@@ -73,11 +73,7 @@ export function ChangeAllPage(props: ChangeAllProps) {
           </a>
         ))}
       </nav>
-      {problem === null ? null : (
-        <p class="note error" role="alert" id="problem">
-          {problem}
-        </p>
-      )}
+      <ProblemNote problem={problem} id="problem" />
       {found === null ? null : <Counts view={view} change={change} found={found} isPreview={isPreview} />}
       {found === null || (isPreview ? found.matched === 0 : found.cursor === null) ? null : (
         <ChangeForm {...props} found={found} />

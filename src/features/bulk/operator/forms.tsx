@@ -11,7 +11,7 @@ import { parseChangeAll } from "./request.ts";
 import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
 import { CHANGES } from "../../../operator/request-schema.ts";
 import { ChangeAllPage, ReadOnly, type ShownResult } from "./bulk-page.tsx";
-import { adminForm, responseOf } from "../../../operator/console/change.tsx";
+import { responseOf } from "../../../operator/console/change.tsx";
 import type { SignedRequest } from "../../../operator/console/guard.ts";
 import { showPage } from "../../../operator/console/page.tsx";
 import { readFilter } from "../../../operator/console/records.tsx";
@@ -34,9 +34,7 @@ export function changeAllRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, a
   });
 
   app.post(paths.changeAll, async (c) => {
-    const { view } = c.var;
-    const fields = await adminForm(view, c.req.raw);
-    if (fields instanceof Response) return fields;
+    const { view, fields } = c.var;
     const { query, change } = readAddress(c.req.url);
     const { actor } = view.viewer;
     const { step, confirmed } = fields;

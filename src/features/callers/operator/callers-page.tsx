@@ -6,9 +6,15 @@ import type { Actor } from "../../../operator/access/auth.ts";
 import type { ScopeErasedView } from "./callers-schema.ts";
 import type { ScopeForgetter } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
-import { adminForm } from "../../../operator/console/change.tsx";
 import type { SignedRequest } from "../../../operator/console/guard.ts";
-import { FormToken, LogReason, ConsolePage, showPage } from "../../../operator/console/page.tsx";
+import {
+  FormToken,
+  LogReason,
+  ConsolePage,
+  ProblemNote,
+  ReadOnlyNote,
+  showPage,
+} from "../../../operator/console/page.tsx";
 import { groupedDigits } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
 import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
@@ -29,9 +35,7 @@ export function forgetScopeRoutes(app: Hono<SignedRequest>, paths: ConsolePaths,
   );
 
   app.post(paths.forgetScope, async (c) => {
-    const { view } = c.var;
-    const fields = await adminForm(view, c.req.raw);
-    if (fields instanceof Response) return fields;
+    const { view, fields } = c.var;
     const outcome = await forget(fields, forgetScope, view.viewer.actor);
     const isProblem = typeof outcome === "string";
     return showPage(
@@ -102,11 +106,7 @@ function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
       <h1>Forget a caller</h1>
       <UnreachableShards unreachable={outcome?.erased.unreachable ?? []} />
       {outcome === null ? null : <Result {...outcome} />}
-      {problem === null ? null : (
-        <p class="note error" role="alert">
-          {problem}
-        </p>
-      )}
+      <ProblemNote problem={problem} />
       {view.viewer.actor.role === "admin" ? (
         <form class="card" method="post" action={view.paths.forgetScope}>
           <FormToken view={view} />
@@ -135,7 +135,7 @@ function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
           </button>
         </form>
       ) : (
-        <p class="empty">You may read only. Changes need an administrator.</p>
+        <ReadOnlyNote />
       )}
     </ConsolePage>
   );

@@ -5,8 +5,7 @@ import type { Hono } from "hono";
 
 import * as v from "valibot";
 
-import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
+import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { RequestedPosition, PositionsOperations } from "./positions-operator.ts";
@@ -14,7 +13,7 @@ import type { PositionPageView, PositionSetView } from "./positions-schema.ts";
 import { GROUP_NAME, positionChangeSchema } from "./position-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
 
-export function addPositions(app: Hono<RequestVariables>, auth: OperatorAuth, positions: PositionsOperations): void {
+export function addPositions(app: Hono<RequestVariables>, positions: PositionsOperations): void {
   app.get("/positions", async (context) => {
     const parsed = parsePositionsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalidRequest(parsed.reason);
@@ -24,11 +23,8 @@ export function addPositions(app: Hono<RequestVariables>, auth: OperatorAuth, po
       ? invalidRequest("cursor must come from a list, and the shards must not have changed since: start again.")
       : context.json<PositionPageView>(page);
   });
-  app.post("/positions/set", async (context) => {
-    const parsed = await readAdminRequest(context, auth, parsePositionChange);
-    if (parsed instanceof Response) return parsed;
-    if (!parsed.ok) return invalidRequest(parsed.reason);
-    const isSet = await positions.set({ ...parsed.value, by: context.get("actor") });
+  app.post("/positions/set", parseBody(parsePositionChange), async (context) => {
+    const isSet = await positions.set({ ...context.get("parsed"), by: context.get("actor") });
     return isSet
       ? context.json<PositionSetView>({ set: true })
       : invalidRequest("group must be the name of a group that CONSUMERS has.");

@@ -5,8 +5,7 @@ import type { Hono } from "hono";
 import * as v from "valibot";
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
-import type { OperatorAuth } from "../../../operator/access/auth.ts";
+import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { EventFilter, EventsChange, EventsOperator } from "./outbox-operator.ts";
@@ -14,7 +13,7 @@ import type { OutboxChangedView, OutboxPageView } from "./outbox-schema.ts";
 import { DESTINATION_NAME, outboxChangeSchema } from "./events-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
 
-export function addOutbox(app: Hono<RequestVariables>, auth: OperatorAuth, outbox: EventsOperator): void {
+export function addOutbox(app: Hono<RequestVariables>, outbox: EventsOperator): void {
   app.get("/outbox", async (context) => {
     const parsed = parseEventsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalidRequest(parsed.reason);
@@ -25,13 +24,9 @@ export function addOutbox(app: Hono<RequestVariables>, auth: OperatorAuth, outbo
       : context.json<OutboxPageView>(page);
   });
   for (const action of ["resend", "drop"] as const) {
-    app.post(`/outbox/${action}`, async (context) => {
-      const parsed = await readAdminRequest(context, auth, parseEventsChange);
-      if (parsed instanceof Response) return parsed;
-      if (!parsed.ok) return invalidRequest(parsed.reason);
-      return context.json<OutboxChangedView>(
-        await outbox.change({ ...parsed.value, action, by: context.get("actor") }),
-      );
+    app.post(`/outbox/${action}`, parseBody(parseEventsChange), async (context) => {
+      const change = { ...context.get("parsed"), action, by: context.get("actor") };
+      return context.json<OutboxChangedView>(await outbox.change(change));
     });
   }
 }

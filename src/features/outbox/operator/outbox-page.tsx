@@ -8,10 +8,9 @@ import type { EventFilter, EventsOperator } from "./outbox-operator.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import { restText } from "../rest-text.ts";
-import { adminForm } from "../../../operator/console/change.tsx";
 import type { SignedRequest } from "../../../operator/console/guard.ts";
 import { CopyableText } from "../../../operator/console/copyable.tsx";
-import { FormToken, LogReason, ConsolePage, showPage } from "../../../operator/console/page.tsx";
+import { FormToken, LogReason, ConsolePage, ProblemNote, showPage } from "../../../operator/console/page.tsx";
 import { groupedAtLeast } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
 import { PageLinks, DataTable } from "../../../operator/console/table.tsx";
@@ -37,9 +36,7 @@ export function eventRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, outbo
   });
 
   app.post(paths.below("events"), async (c) => {
-    const { view } = c.var;
-    const fields = await adminForm(view, c.req.raw);
-    if (fields instanceof Response) return fields;
+    const { view, fields } = c.var;
     const outcome = await change(fields, outbox, view.viewer.actor);
     const filter = { destination: fields["destination"] ?? null, state: stateOf(fields) };
     const page = await outbox.list(filter, 50, null);
@@ -224,13 +221,7 @@ function ChangeForm({ view, filter: { destination, state }, event, reason }: Cha
 const DONE: Fields = { count: "To change", resend: "Sent again", drop: "Dropped" };
 
 function Result({ outcome }: { readonly outcome: Outcome }) {
-  if (typeof outcome === "string") {
-    return (
-      <p class="note error" role="alert">
-        {outcome}
-      </p>
-    );
-  }
+  if (typeof outcome === "string") return <ProblemNote problem={outcome} />;
   return (
     <p class="note" role="status" id="result">
       <strong>

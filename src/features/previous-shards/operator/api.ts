@@ -1,16 +1,13 @@
 // The operation of the operator API that closes a layout.
 
 import type { Hono } from "hono";
-import type { OperatorAuth } from "../../../operator/access/auth.ts";
-import { invalidRequest, refuseRequest, type RequestVariables } from "../../../operator/admin-request.ts";
+import { invalidRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { LayoutView } from "../../../operator/gateway-schema.ts";
 import { viewLayout } from "../../../operator/views.ts";
 import type { CloseLayout, WhyNotClosed } from "./close.ts";
 
-export function addClose(app: Hono<RequestVariables>, auth: OperatorAuth, close: CloseLayout): void {
+export function addClose(app: Hono<RequestVariables>, close: CloseLayout): void {
   app.post("/layouts/:layout/close", async (context) => {
-    const forbidden = auth.forbids(context.get("actor"), context.req.raw);
-    if (forbidden !== null) return refuseRequest(forbidden);
     const result = await close(context.req.param("layout"), context.get("actor"));
     return result.kind === "closed"
       ? context.json<LayoutView>(viewLayout(result.layout))

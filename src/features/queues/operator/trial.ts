@@ -4,8 +4,8 @@ import type { Hono } from "hono";
 import * as v from "valibot";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { MAX_MESSAGE_BYTES, type QueueTrialOutcome, type TryQueue } from "../trial.ts";
-import { invalidRequest, readAdminRequest, type RequestVariables } from "../../../operator/admin-request.ts";
-import type { Actor, OperatorAuth } from "../../../operator/access/auth.ts";
+import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
+import type { Actor } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
 import { decodeBase64, parseJsonBody } from "../../../operator/change-request.ts";
 import type { ParsedRequest } from "../../../operator/list-request.ts";
@@ -38,16 +38,12 @@ export function auditedTrial(tryQueue: TryQueue, audit: AuditLog): OperatorTryQu
 
 export function addQueueTrial(
   app: Hono<RequestVariables>,
-  auth: OperatorAuth,
   operator: Pick<Operator, "inspect">,
   tryQueue: OperatorTryQueue,
 ): void {
-  app.post("/queues/:queue/try", async (context) => {
-    const parsed = await readAdminRequest(context, auth, parseTrial);
-    if (parsed instanceof Response) return parsed;
-    if (!parsed.ok) return invalidRequest(parsed.reason);
+  app.post("/queues/:queue/try", parseBody(parseTrial), async (context) => {
     const queue = context.req.param("queue");
-    const trial = await tryQueue(queue, parsed.value, context.get("actor"));
+    const trial = await tryQueue(queue, context.get("parsed"), context.get("actor"));
     return trial.kind === "tried"
       ? context.json<TrialView>(await view(queue, trial, operator))
       : invalidRequest(whyNotTried(queue, trial));
