@@ -37,6 +37,12 @@ new_sqlite_classes = ["KeyShard"]
 [observability]
 enabled = true
 
+# A trace of each request that is sampled, which says what its exchange was (onceway.outcome, onceway.key_hash, …).
+# [observability.traces]
+# enabled = true
+# head_sampling_rate = 0.1
+# destinations = ["…"] # OTLP destinations, by their names in the dashboard
+
 # Defaults for every route; each route may override each of them.
 [vars.IDEMPOTENCY]
 origin = ${origin === null ? '{ entrypoint = "Origin" }' : quote(origin)} # requests that no route protects go there too

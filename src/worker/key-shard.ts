@@ -62,7 +62,9 @@ export class KeyShard extends ittyDurable() {
         shard: state.id.name ?? "",
         env,
         storage,
-        reporter: new ExchangeReporter(state.id.name ?? "", traffic.own, bindingIn(env, "METRICS")),
+        reporter: new ExchangeReporter(state.id.name ?? "", traffic.own, {
+          dataset: bindingIn(env, "METRICS"),
+        }),
       },
       objectFeatures,
     );

@@ -24,6 +24,7 @@ import { outboxRoute } from "../kernel/traffic/route-counters.ts";
 import { TrafficCounters } from "../kernel/traffic/traffic.ts";
 import type { AskOperators, WorkerKernel } from "../kernel/worker-feature.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
+import { platformTracing } from "./platform-tracing.ts";
 import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
 
 /** A gateway whose caller says for each request what answers it if no route protects it. create-onceway.ts says what the others do. */
@@ -78,7 +79,11 @@ function gatewayOf(
     callShard,
     target,
     ...readingFeatures(workerFunctions, { network: NETWORK, target, waitUntil }),
-    reporter: new ExchangeReporter("worker", traffic, bindingIn(bindings, "METRICS"), () => flusher.counted()),
+    reporter: new ExchangeReporter("worker", traffic, {
+      dataset: bindingIn(bindings, "METRICS"),
+      tracing: platformTracing,
+      counted: () => flusher.counted(),
+    }),
     encryptions,
   };
   const operator = new ShardOperator(namespace, rules, directory);

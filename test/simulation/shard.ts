@@ -79,7 +79,7 @@ export class Shard {
         waitUntil: () => undefined,
         heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
         timers,
-        reporter: new ExchangeReporter("shard", new TrafficCounters(), null),
+        reporter: new ExchangeReporter("shard", new TrafficCounters()),
         limiter,
         shard: "shard",
         env,

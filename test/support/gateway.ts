@@ -48,6 +48,8 @@ export interface WorkerdOptions extends GatewayOptions {
   readonly extraBindings?: readonly string[];
   readonly extraServices?: readonly string[];
   readonly extraSockets?: readonly string[];
+  /** Services that get the platform's own traces of the gateway. */
+  readonly streamingTails?: readonly string[];
   /** Lets services use what is experimental in workerd, such as calls of queue handlers. */
   readonly experimental?: boolean;
   /** The operators' port. By default operators use the clients' port. */
@@ -126,7 +128,8 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
     extraServices: options.extraServices ?? [],
     extraSockets: options.extraSockets ?? [],
   });
-  await writeFile(config, text);
+  const tails = `streamingTails = [${(options.streamingTails ?? []).map((name) => `"${name}"`).join(", ")}],`;
+  await writeFile(config, text.replace(`  globalOutbound =`, `  ${tails}\n  globalOutbound =`));
   const workerd = join(projectDir, "node_modules/.bin/workerd");
   const inspector = options.inspectorPort === undefined ? [] : [`--inspector-addr=127.0.0.1:${options.inspectorPort}`];
   const experimental = options.experimental === true ? ["--experimental"] : [];

@@ -144,7 +144,7 @@ async function exchangeOf(
   intent: ExchangeIntent,
   scopes: ReadScopes,
   body: HeldOrFlowing,
-  { log, serverTiming, trace }: RouteTelemetry,
+  { log, serverTiming, trace, isTraced }: RouteTelemetry,
   canonicalMultipart: CanonicalMultipart | undefined,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
@@ -190,7 +190,7 @@ async function exchangeOf(
       rules: rulesFor(route, verification),
       call: originCall(intent, trace, bytes.byteLength > 0),
       verification,
-      telemetry: { log, serverTiming, trace },
+      telemetry: { log, serverTiming, trace, ...(isTraced === undefined ? null : { isTraced }) },
       ...(newKeys === null ? null : { newKeys }),
       ...(route.async === "never" ? null : { async: asyncRequestOf(intent) }),
     },

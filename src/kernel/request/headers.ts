@@ -1,6 +1,8 @@
 // Headers as pairs: decides which of them are forwarded, in both directions. Repeated lines stay repeated if the runtime shows
 // them separately. It does that only for Set-Cookie; it joins others with a comma, which means the same (RFC 9110, section 5.3).
 
+import { REPORT_HEADER } from "../traffic/platform-span.ts";
+
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
 /** Headers to look at: the runtime's, or a snapshot. */
@@ -81,7 +83,9 @@ export const EVENT_HEADER = "Onceway-Event";
 /** Said to the gateway alone. No client ever sees them, whoever answers it. */
 export const PRIVATE_HEADERS = [SMALL_HEADER, ELSEWHERE_HEADER, EVENT_HEADER];
 const GATEWAY_HEADERS = new Set(
-  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, ...PRIVATE_HEADERS].map((name) => name.toLowerCase()),
+  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, REPORT_HEADER, ...PRIVATE_HEADERS].map((name) =>
+    name.toLowerCase(),
+  ),
 );
 
 /**

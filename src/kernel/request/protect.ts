@@ -5,6 +5,7 @@ import type { Origin, Route } from "../config/resolved.ts";
 import { outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import { REPORT_HEADER } from "../traffic/platform-span.ts";
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { readExchange, type ReadPorts } from "./exchange-request.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
@@ -84,7 +85,10 @@ async function answer(
   const response = await callShard(route, isCached ? toCache(message) : message);
   // Nothing is down, so failing open is not meant: a retry would act again.
   if (response === "nowhere") return null;
-  if (response !== null) return isCached ? replays.keep(response, asked, Date.now()) : response;
+  if (response !== null) {
+    const given = reporter.takeReport(span, response) ? withoutReport(response) : response;
+    return isCached ? replays.keep(given, asked, Date.now()) : given;
+  }
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
   return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");
 }
@@ -100,6 +104,13 @@ async function withNote(request: ExchangeRequest): Promise<ExchangeRequest> {
 function toCache(exchangeRequest: ExchangeRequest): ExchangeRequest {
   const { head } = exchangeRequest;
   return { ...exchangeRequest, head: { ...head, request: { ...head.request, isCached: true } } };
+}
+
+/** A copy, because headers from an object cannot be changed. */
+function withoutReport({ status, statusText, headers, body }: Response): Response {
+  const copy = new Response(body, { status, statusText, headers, encodeBody: "manual" });
+  copy.headers.delete(REPORT_HEADER);
+  return copy;
 }
 
 /** Whether the body can still go elsewhere: a stream that has been read, or bytes that a shard has taken, cannot. */

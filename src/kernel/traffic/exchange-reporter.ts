@@ -1,11 +1,12 @@
-// Reports an exchange at its end: counts it, logs it, sends it to the dataset, and adds `Server-Timing` to the response. The log
-// never holds a key, a body, a credential or a query, only the fields below.
+// Reports an exchange at its end: counts it, logs it, sends it to the dataset, writes it on the platform's span (platform-span.ts), and adds
+// `Server-Timing` to the response. The log never holds a key, a body, a credential or a query, only the fields below.
 
 import type { ClaimState } from "../record/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
 import { isKnownTrouble, isTrouble, type LogRule, type ExchangeOutcome } from "../record/outcome.ts";
 import { keyHashOf } from "../record/units.ts";
 import { logFailure } from "./bookkeep.ts";
+import { addReport, attributesOf, type PlatformSpan, type PlatformTracing, reportIn } from "./platform-span.ts";
 import { spanIdOf, type TraceContext } from "./trace-context.ts";
 import type { ExchangeReport, TrafficCounters } from "./traffic.ts";
 
@@ -14,6 +15,8 @@ export interface RouteTelemetry {
   readonly log: LogRule;
   readonly serverTiming: boolean;
   readonly trace: TraceContext | null;
+  /** Only where the platform records a trace of the request: the object reports to the Worker, whose span is the request's. */
+  readonly isTraced?: true;
 }
 
 /** What is known about an exchange when it begins. */
@@ -27,6 +30,8 @@ export interface SpanStart {
 /** One exchange while it runs. */
 export interface ExchangeSpan extends RouteTelemetry {
   readonly route: string;
+  /** `null` in an object, and where no trace is recorded. */
+  readonly platformSpan: PlatformSpan | null;
   recordId: string | null;
   attempt: number | null;
   /** The id of the attempt that this exchange has started. */
@@ -49,30 +54,33 @@ export interface DataPoint {
   readonly doubles: readonly number[];
 }
 
+/** Where reports go besides the counters and the log. */
+export interface ReporterPorts {
+  readonly dataset?: AnalyticsDataset | null;
+  readonly tracing?: PlatformTracing | undefined;
+  /** Called after each exchange that is counted. */
+  readonly counted?: () => void;
+}
+
 export class ExchangeReporter {
   readonly #where: string;
   readonly traffic: TrafficCounters;
-  readonly #dataset: AnalyticsDataset | null;
-  readonly #counted: () => void;
+  readonly #ports: ReporterPorts;
 
-  /** `where` is the name of the shard, or `worker`; `counted` is called after each exchange that is counted. */
-  constructor(
-    where: string,
-    traffic: TrafficCounters,
-    dataset: AnalyticsDataset | null,
-    counted: () => void = () => undefined,
-  ) {
+  /** `where` is the name of the shard, or `worker`. */
+  constructor(where: string, traffic: TrafficCounters, ports: ReporterPorts = {}) {
     this.#where = where;
     this.traffic = traffic;
-    this.#counted = counted;
-    this.#dataset = dataset;
+    this.#ports = ports;
   }
 
   begin({ route, recordId, telemetry }: SpanStart): ExchangeSpan {
-    const { log, serverTiming, trace } = telemetry;
     const begunMs = performance.now();
+    const active = this.#ports.tracing?.getActiveSpan?.();
+    const platformSpan = active?.isTraced === true ? active : null;
     const none = { attempt: null, attemptId: null, originMs: null, waitedMs: 0 };
-    return { route, log, serverTiming, trace, recordId, ...none, at: Date.now(), begunMs };
+    const traced = platformSpan === null ? null : { isTraced: true as const };
+    return { ...telemetry, ...traced, route, platformSpan, recordId, ...none, at: Date.now(), begunMs };
   }
 
   /**
@@ -83,7 +91,18 @@ export class ExchangeReporter {
   finish(span: ExchangeSpan, response: Response, outcome: ExchangeOutcome, instance: string | null = null): Response {
     const report = this.end(span, response.status, outcome, instance);
     if (span.serverTiming && report !== null) logFailure("telling the timing", () => addServerTiming(response, report));
+    if (span.isTraced === true && span.platformSpan === null && report !== null) {
+      logFailure("reporting to the Worker", () => addReport(response, { ...report, shard: this.#where }));
+    }
     return response;
+  }
+
+  /** Writes what an object has reported about the exchange on the platform's span. Returns whether the response has a report. */
+  takeReport({ platformSpan, route, recordId }: ExchangeSpan, response: Response): boolean {
+    const report = platformSpan === null ? null : reportIn(response);
+    if (report === null) return false;
+    platformSpan?.setAttributes(attributesOf({ ...report, route, keyHash: keyHashIn(recordId) }));
+    return true;
   }
 
   /** Reports an exchange whose answer is no response. Never throws; `null`: the report failed. */
@@ -103,9 +122,11 @@ export class ExchangeReporter {
     const { at, route, recordId, attempt, originMs, waitedMs } = span;
     const report = { at, route, recordId, outcome, status, attempt, durationMs, originMs, waitedMs };
     this.traffic.exchange(report, Date.now());
-    this.#counted();
+    this.#ports.counted?.();
     if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report, instance);
-    this.#dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
+    this.#ports.dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
+    const keyHash = keyHashIn(recordId);
+    span.platformSpan?.setAttributes(attributesOf({ outcome, attempt, shard: this.#where, route, keyHash }));
     return report;
   }
 
@@ -113,7 +134,7 @@ export class ExchangeReporter {
   passed(route: string): void {
     logFailure("counting a request", () => {
       this.traffic.passed(route);
-      this.#counted();
+      this.#ports.counted?.();
     });
   }
 
@@ -121,7 +142,7 @@ export class ExchangeReporter {
   rotating(route: string): void {
     logFailure("noting a warning", () => {
       this.traffic.rotating(route);
-      this.#counted();
+      this.#ports.counted?.();
     });
   }
 
@@ -134,7 +155,7 @@ export class ExchangeReporter {
   claimed(route: string, states: readonly ClaimState[]): void {
     logFailure("counting claims", () => {
       this.traffic.claimed(route, states);
-      this.#counted();
+      this.#ports.counted?.();
     });
   }
 

@@ -89,7 +89,7 @@ export class CountedShard {
       callShard: shardCaller(this.#namespace(), findObject),
       encryptions: new EncryptionDeriver(read.encryptionSecrets),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
-      reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
+      reporter: new ExchangeReporter("worker", new TrafficCounters()),
       proveCaller: noIdentities,
     };
     // feature: claims begins

@@ -97,7 +97,7 @@ export class Deployments {
       ),
       encryptions: new EncryptionDeriver([]),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
-      reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
+      reporter: new ExchangeReporter("worker", new TrafficCounters()),
       proveCaller: noIdentities,
     };
     const askMonitor = monitorAsker(env.KEY_SHARD, findObject); // feature: accepted

@@ -101,7 +101,7 @@ export async function withExchanges(
         },
         heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
         timers,
-        reporter: new ExchangeReporter("shard", traffic, null),
+        reporter: new ExchangeReporter("shard", traffic),
         limiter: () => ({ limit: ({ key }) => world.limit(key) }),
         shard: "shard",
         env: {},

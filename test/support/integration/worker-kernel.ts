@@ -38,7 +38,7 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
     findObject: askOwn,
     proveCaller: notCalled,
     encryptions: new EncryptionDeriver([]),
-    reporter: new ExchangeReporter("worker", new TrafficCounters(), null, () => undefined),
+    reporter: new ExchangeReporter("worker", new TrafficCounters()),
     flush: () => undefined,
     operator,
     askOperators: (call, question) => operator.askOperators(call, question),

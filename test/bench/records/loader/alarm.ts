@@ -67,7 +67,7 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
       waitUntil,
       heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
       timers,
-      reporter: new ExchangeReporter("shard", new TrafficCounters(), null),
+      reporter: new ExchangeReporter("shard", new TrafficCounters()),
       env: {},
       storage: storage.ledgerStorage,
     },

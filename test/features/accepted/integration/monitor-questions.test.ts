@@ -62,7 +62,7 @@ function workerWith(
     target: () => null,
     proveCaller,
     encryptions: new EncryptionDeriver([]),
-    reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
+    reporter: new ExchangeReporter("worker", new TrafficCounters()),
   };
   const features = [
     { endpoint: preflightEndpoint(read.config), finish: readableAnswer }, // feature: pages

@@ -27,7 +27,7 @@ async function answerIf(callShard: CallShard, rules: object = {}, page = PAGE): 
     target: () => ({ fetch: () => Promise.resolve(new Response("paid", opinion)) }),
     proveCaller: noIdentities,
     encryptions: new EncryptionDeriver([]),
-    reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
+    reporter: new ExchangeReporter("worker", new TrafficCounters()),
   };
   const app = createApp(reading.config, ports, { features: [{ finish: readableAnswer }] });
   const headers = { Host: "gateway.example", "Idempotency-Key": crypto.randomUUID(), Origin: page };

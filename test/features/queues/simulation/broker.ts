@@ -63,7 +63,7 @@ export class Broker {
       deadLetterQueue: () => ({ send: (letter) => this.#post(letter) }),
       reportAlert: () => Promise.resolve(),
       secret: () => null,
-      reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
+      reporter: new ExchangeReporter("worker", new TrafficCounters()),
       flush: () => undefined,
     });
   }

@@ -65,7 +65,7 @@ function sceneOf(
     }),
     reportAlert: () => Promise.resolve(),
     secret: (name) => (name === "AUTH" ? "Bearer s3cret" : null),
-    reporter: new ExchangeReporter("worker", traffic, null),
+    reporter: new ExchangeReporter("worker", traffic),
     flush,
   };
   const consume = queueConsumer(config.queues, ports);

@@ -32,7 +32,7 @@ function sceneOf(status: number): {
     deadLetterQueue: () => ({ send: (letter) => Promise.resolve(letters.push(JSON.parse(letter))) }),
     reportAlert: () => Promise.resolve(),
     secret: () => null,
-    reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
+    reporter: new ExchangeReporter("worker", new TrafficCounters()),
     flush,
   };
   const tryQueue = queueTrials(queues, ports);

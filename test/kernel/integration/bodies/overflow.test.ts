@@ -58,7 +58,7 @@ async function withBucket(
     const handle = createApp(config, {
       callShard: (_route, exchange) =>
         shard.fetch(new Request(EXCHANGE_CALL.url, { method: "POST", body: encodeMessage(exchange) })),
-      reporter: new ExchangeReporter("worker", new TrafficCounters(), null),
+      reporter: new ExchangeReporter("worker", new TrafficCounters()),
       proveCaller: noIdentities,
       target: (to) => originTarget(to, bindings, {}),
       encryptions: new EncryptionDeriver([]),

@@ -102,7 +102,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
         waitUntil: () => undefined,
         heartbeat: parts.heartbeat,
         timers,
-        reporter: new ExchangeReporter("shard", parts.traffic, null),
+        reporter: new ExchangeReporter("shard", parts.traffic),
         limiter: () => null,
         shard: "shard",
         env: {},
