@@ -23,7 +23,7 @@ function script(): string {
 function style(): string {
   return compact(read("browser/style.css"))
     .join("")
-    .replaceAll(/ ?([{,]) ?/g, "$1")
+    .replaceAll(/ ?([{,>]) ?/g, "$1")
     .replaceAll(": ", ":")
     .replaceAll(/(?<![\d.])0\./g, ".")
     .replaceAll(";}", "}");

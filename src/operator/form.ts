@@ -20,9 +20,11 @@ const MAX_FIELDS = 64;
 
 const memory = new ByteBudget(4 * LARGEST_FORM_BYTES, 60_000);
 
+export const NOT_OURS = "This form was not sent by a page of the console.";
+
 /** A form that is not read, and the page that says so. */
 export class FormRefused extends Error {
-  readonly status: 400 | 408 | 413 | 415 | 503;
+  readonly status: 400 | 403 | 408 | 413 | 415 | 503;
   readonly title: string;
   readonly text: string;
   readonly rest: BodyReader | null;
@@ -39,12 +41,7 @@ export class FormRefused extends Error {
 /** The fields of a form. Rejects with `FormRefused` when it is none of the console's, too large or too slow. */
 export async function textFields(request: Request, limitBytes = LARGEST_FORM_BYTES): Promise<FormFields> {
   if (mediaType(request.headers) !== FORM || otherCharset(request.headers) !== null) {
-    throw new FormRefused(
-      415,
-      "Form refused",
-      "This form was not sent by a page of the console.",
-      unreadOf(request, request.headers),
-    );
+    throw new FormRefused(415, "Form refused", NOT_OURS, unreadOf(request, request.headers));
   }
   const tooLarge: Problem = { code: "body-too-large", limitBytes };
   const read = await readOwnBody(request, { limitBytes, budget: memory, tooLarge });

@@ -12,6 +12,7 @@ import type { ChangeDraft } from "./change-forms.tsx";
 import type { SignedRequest } from "./guard.ts";
 import { MessagePage, showPage } from "./page.tsx";
 import { RecordDetailPage } from "./record.tsx";
+import { CHANGES } from "../request-schema.ts";
 import type { ExampleFinder } from "../resolve-example.ts";
 import { isFromExample } from "./response-fields.tsx";
 import type { ConsolePorts, ConsolePaths, ConsoleView } from "./view.ts";
@@ -26,8 +27,8 @@ export function changeRoutes(
   app.post(`${paths.records}/:id{[0-9a-f]{64}}/:action{release|resolve|forget}`, async (c) => {
     const { view, fields } = c.var;
     const id = recordId(c.req.param("id"));
-    const action = c.req.param("action");
-    if (action !== "release" && action !== "resolve" && action !== "forget") return c.notFound();
+    const action = CHANGES.find((one) => one === c.req.param("action"));
+    if (action === undefined) return c.notFound();
     const page = async (record: RecordDetail, draft: ChangeDraft, status = 200): Promise<Response> => {
       const example = await examples.of(record, view.viewer.actor, view.now);
       return showPage(<RecordDetailPage view={view} record={record} draft={draft} example={example} />, status);

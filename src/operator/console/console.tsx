@@ -9,7 +9,7 @@ import { describeOperatorProblem } from "../../kernel/record/operator-problem.ts
 import { AuditUnavailable } from "../audited.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
 import { adminForm, changeRoutes } from "./change.tsx";
-import { answerRefusedForm, FormRefused } from "../form.ts";
+import { answerRefusedForm, FormRefused, NOT_OURS } from "../form.ts";
 import { consoleGuard, type SignedRequest } from "./guard.ts";
 import { pageRoutes } from "./pages.tsx";
 import { MessagePage, showPage } from "./page.tsx";
@@ -55,19 +55,14 @@ export function createConsole(ports: ConsolePorts): Hono<SignedRequest> {
     await next();
     c.header("Cache-Control", "no-store");
   });
-  const say = (request: Request, status: FormRefused["status"] | 403 | 404, title: string, text: string) =>
+  const say = (request: Request, status: FormRefused["status"] | 404, title: string, text: string) =>
     showPage(<MessagePage site={siteOf(request, ports)} paths={paths} title={title} text={text} />, status);
   app.onError(async (error, c) => {
-    if (error instanceof FormRefused) {
-      return answerRefusedForm(await say(c.req.raw, error.status, error.title, error.text), error);
+    // Of another site (hono/csrf).
+    const refused = error instanceof HTTPException ? new FormRefused(403, "Form refused", NOT_OURS, null) : error;
+    if (refused instanceof FormRefused) {
+      return answerRefusedForm(await say(c.req.raw, refused.status, refused.title, refused.text), refused);
     }
-    if (error instanceof HTTPException)
-      return say(
-        c.req.raw,
-        403,
-        "Form refused",
-        "This form was not sent by a page of the console. Nothing was changed.",
-      );
     console.error({ message: "the console failed", reason: String(error) });
     if (error instanceof AuditUnavailable) {
       const { title, detail } = describeOperatorProblem({ code: "audit-unavailable" });
