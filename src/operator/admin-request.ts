@@ -7,7 +7,7 @@ import { ByteBudget } from "../kernel/request/byte-budget.ts";
 import { answerUnread, type OwnBodyRules, readOwnBody } from "../kernel/request/own-body.ts";
 import { problemResponse } from "../kernel/request/problem-response.ts";
 import type { Actor, OperatorAuth } from "./access/auth.ts";
-import type { ParsedRequest } from "./list-request.ts";
+import type { ParsedRequest } from "./request-schema.ts";
 
 export interface RequestVariables {
   readonly Variables: { actor: Actor };
@@ -37,11 +37,13 @@ export interface ParsedVariables<T> {
 }
 
 /** Reads the request's body and hands on what `parse` makes of it; a refusal, if it cannot be read or is not valid. */
-export function parseBody<T>(parse: (bytes: Uint8Array) => ParsedRequest<T>): MiddlewareHandler<ParsedVariables<T>> {
+export function parseBody<T>(
+  parse: (bytes: Uint8Array) => ParsedRequest<T> | Promise<ParsedRequest<T>>,
+): MiddlewareHandler<ParsedVariables<T>> {
   return async (context, next) => {
     const read = await readOwnBody(context.req.raw, BODY_RULES);
     if (read.kind === "refuse") return answerUnread(refuseRequest(read.problem), read.rest);
-    const parsed = parse(read.body.bytes);
+    const parsed = await parse(read.body.bytes);
     read.body.free();
     if (!parsed.ok) return invalidRequest(parsed.reason);
     context.set("parsed", parsed.value);

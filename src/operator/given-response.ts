@@ -1,16 +1,66 @@
 // Checks a response that an operator gives instead of the origin. Every retry would get it, so contradictions are refused;
 // what is only unusual becomes a warning in the preview.
 
-import type { HeaderPairs } from "../kernel/request/headers.ts";
-import { NULL_BODY_STATUSES } from "../kernel/object/exchange-answer.ts";
-import type { GivenResponse } from "./operator.ts";
+import type * as v from "valibot";
+
+import { type HeaderPairs, isOriginsHeader, NULL_BODY_STATUSES } from "../kernel/request/headers.ts";
+import type { givenResponseSchema } from "./request-schema.ts";
 import type { PreviewView } from "./change-schema.ts";
+import type { ParsedRequest } from "./request-schema.ts";
+
+export interface GivenResponse {
+  readonly status: number;
+  readonly headers: HeaderPairs;
+  readonly body: Uint8Array;
+}
+
+/** The limit for a given response's body. It is stored in its record's row, which the platform limits to 2 MB. */
+const MAX_BODY_BYTES = 1 << 20;
+const MAX_HEADER_CHARACTERS = 32_768;
 
 /** A second one of these changes or breaks the message. */
 const SINGLE = ["content-type", "content-encoding", "location", "etag", "content-range"];
 
 /** Type and subtype as in RFC 9110, section 8.3.1. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(?:;.*)?$/;
+
+export function givenResponse(written: v.InferOutput<typeof givenResponseSchema>): ParsedRequest<GivenResponse> {
+  const { status, headers = [], body: text, bodyBase64 } = written;
+  if (text !== undefined && bodyBase64 !== undefined) return refuse("Write response.body or bodyBase64, not both.");
+  const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (size > MAX_HEADER_CHARACTERS) return refuse(`response.headers exceed ${MAX_HEADER_CHARACTERS} characters.`);
+  for (const [name, value] of headers) {
+    if (!isPossible(name, value)) return refuse(`response.headers: "${name.slice(0, 60)}" cannot be sent as a header.`);
+    if (!isOriginsHeader(name))
+      return refuse(`response.headers: "${name}" is set by the gateway, not by the origin: leave it out.`);
+  }
+  const body = bodyBase64 === undefined ? new TextEncoder().encode(text ?? "") : decodeBase64(bodyBase64);
+  if (body === null) return refuse("response.bodyBase64 is not base64.");
+  if (body.byteLength > MAX_BODY_BYTES) return refuse(`The response's body exceeds ${MAX_BODY_BYTES} bytes.`);
+  const given = { status, headers, body };
+  const contradiction = contradictionIn(given, bodyBase64 === undefined);
+  return contradiction === null ? { ok: true, value: given } : refuse(contradiction);
+}
+
+function isPossible(name: string, value: string): boolean {
+  // Visible Latin-1, spaces and tabs within (RFC 9110, section 5.5).
+  return (
+    /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) &&
+    /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/.test(value)
+  );
+}
+
+export function decodeBase64(text: string): Uint8Array | null {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}
+
+function refuse(message: string): { readonly ok: false; readonly reason: string } {
+  return { ok: false, reason: message };
+}
 
 /** Why a response contradicts itself; `null` when it does not. `isText`: its body was given as text. */
 export function contradictionIn({ status, headers, body }: GivenResponse, isText: boolean): string | null {

@@ -4,17 +4,13 @@ import { CALLER_DIGITS } from "../kernel/record/request-note.ts";
 import { type EpochMs, epochMs, KEY_HASH_DIGITS } from "../kernel/record/units.ts";
 import { parseMoment } from "./list-texts.ts";
 import type { RecordFilter } from "./operator.ts";
-import { ID_PREFIX, LIST_LIMITS, RECORD_STATES } from "./request-schema.ts";
+import { ID_PREFIX, LIST_LIMITS, type ParsedRequest, RECORD_STATES } from "./request-schema.ts";
 
 export interface ListRequest {
   readonly filter: RecordFilter;
   readonly limit: number;
   readonly cursor: string | null;
 }
-
-export type ParsedRequest<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly reason: string };
 
 const PARAMETERS = ["state", "route", "since", "until", "key", "id", "caller", "status", "limit", "cursor"];
 const CALLER = new RegExp(`^[0-9a-f]{${CALLER_DIGITS}}$`);

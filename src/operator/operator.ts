@@ -4,7 +4,7 @@
 import { COUNTED_STATES, type IdempotencyRecord, type RecordState } from "../kernel/record/record.ts";
 import type { OperatorChange, TimelineEvent } from "../kernel/record/timeline.ts";
 import type { EpochMs, RecordId } from "../kernel/record/units.ts";
-import type { HeaderPairs } from "../kernel/request/headers.ts";
+import type { GivenResponse } from "./given-response.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
 import type { BodyExcerpt } from "../kernel/notes/excerpts.ts";
@@ -69,12 +69,6 @@ export interface ChangeRequest {
   readonly reason: string;
   /** Only with `resolve`: what is replayed from now on. */
   readonly response: GivenResponse | null;
-}
-
-export interface GivenResponse {
-  readonly status: number;
-  readonly headers: HeaderPairs;
-  readonly body: Uint8Array;
 }
 
 export type ChangeResult =

@@ -8,6 +8,11 @@ import type { RecordState } from "../kernel/record/record.ts";
 import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { MAX_KEY_LENGTH } from "../kernel/record/units.ts";
 
+/** What a request asks, or what to write instead. */
+export type ParsedRequest<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly reason: string };
+
 export const RECORD_STATES = [
   "waiting",
   "started",

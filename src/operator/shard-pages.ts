@@ -3,8 +3,7 @@
 
 import { shardTitle } from "../kernel/object/shard-address.ts";
 import { unlessSilent } from "./ask-shards.ts";
-import type { ParsedRequest } from "./list-request.ts";
-import { LIST_LIMITS } from "./request-schema.ts";
+import { LIST_LIMITS, type ParsedRequest } from "./request-schema.ts";
 import type { LayoutShardAddress } from "./shards.ts";
 
 /** Where a page begins: in a shard, after something there; `null`: at its start. */

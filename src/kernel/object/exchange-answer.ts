@@ -2,7 +2,7 @@
 
 import { type ExchangeOutcome, outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
-import { type HeaderPairs, headersOf } from "../request/headers.ts";
+import { type HeaderPairs, headersOf, NULL_BODY_STATUSES } from "../request/headers.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import { newInstance, problemResponse } from "../request/problem-response.ts";
 
@@ -49,9 +49,6 @@ export function problemAnswerAs(outcome: ExchangeOutcome, problem: Problem, echo
   const instance = newInstance();
   return answerFromResponse(problemResponse(problem, echo, instance), outcome, { instance });
 }
-
-/** Responses with these statuses never have a body (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
-export const NULL_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /** An answer of the origin, now or before: its `headers` as far as they are sent, and those that the gateway adds. */
 export function originAnswer(

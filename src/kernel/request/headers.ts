@@ -41,6 +41,9 @@ export class HeaderSnapshot implements HeadersView {
   }
 }
 
+/** Responses with these statuses never have a body (RFC 9110, section 6.4.1); the runtime refuses to give them one. */
+export const NULL_BODY_STATUSES: ReadonlySet<number> = new Set([101, 204, 205, 304]);
+
 /** Tells the origin the attempt's number. A client's header of this name is dropped. */
 export const ATTEMPT_HEADER = "idempotency-attempt";
 

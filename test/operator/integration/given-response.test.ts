@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { contradictionIn, previewOf } from "../../../src/operator/given-response.ts";
-import type { GivenResponse } from "../../../src/operator/operator.ts";
+import type { GivenResponse } from "../../../src/operator/given-response.ts";
 
 const JSON_TYPE = ["content-type", "application/json"] as const;
 const GZIP = ["content-encoding", "gzip"] as const;

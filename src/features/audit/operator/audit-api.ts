@@ -8,8 +8,7 @@ import type { AuditedEntry, AuditQuery } from "../object/audit-log-store.ts";
 import { invalidRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { OperatorsAudit, AuditPages } from "./operators-audit.ts";
 import type { AuditEntryView, AuditPageView } from "./audit-schema.ts";
-import type { ParsedRequest } from "../../../operator/list-request.ts";
-import { LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { LIST_LIMITS, type ParsedRequest } from "../../../operator/request-schema.ts";
 
 export function addAudit(app: Hono<RequestVariables>, audit: Pick<OperatorsAudit, "page">): void {
   app.get("/audit", async (context) => {

@@ -5,8 +5,9 @@ import * as v from "valibot";
 
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { CLOCKS_MS, matchesAll } from "./change-all.ts";
-import { givenResponse } from "../../../operator/change-request.ts";
-import { type ParsedRequest, parseListRequest } from "../../../operator/list-request.ts";
+import { givenResponse } from "../../../operator/given-response.ts";
+import { parseListRequest } from "../../../operator/list-request.ts";
+import type { ParsedRequest } from "../../../operator/request-schema.ts";
 import type { AllChange } from "./all-change.ts";
 import { changeAllSchema } from "./all-request-schema.ts";
 

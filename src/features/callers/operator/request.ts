@@ -7,9 +7,9 @@ import type { Route } from "../../../kernel/config/resolved.ts";
 import { digestedName, scopeNames } from "../../../kernel/config/scope-part.ts";
 import { canonicalAddress } from "../../../kernel/request/client-address.ts";
 import type { ScopeValues } from "../../../kernel/request/scope.ts";
-import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { ScopeForgetting } from "./forgetting.ts";
 import { forgetScopeSchema } from "./scope-request-schema.ts";
+import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
 /** Added to a scope by the gateway, so whoever names a caller need not know which routes have it. */
 const HOST = "host";

@@ -7,11 +7,11 @@ import * as v from "valibot";
 
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
-import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { RequestedPosition, PositionsOperations } from "./positions-operator.ts";
 import type { PositionPageView, PositionSetView } from "./positions-schema.ts";
 import { GROUP_NAME, positionChangeSchema } from "./position-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
+import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
 export function addPositions(app: Hono<RequestVariables>, positions: PositionsOperations): void {
   app.get("/positions", async (context) => {

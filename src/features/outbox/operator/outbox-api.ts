@@ -7,11 +7,11 @@ import * as v from "valibot";
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
-import type { ParsedRequest } from "../../../operator/list-request.ts";
 import type { EventFilter, EventsChange, EventsOperator } from "./outbox-operator.ts";
 import type { OutboxChangedView, OutboxPageView } from "./outbox-schema.ts";
 import { DESTINATION_NAME, outboxChangeSchema } from "./events-request-schema.ts";
 import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
+import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
 export function addOutbox(app: Hono<RequestVariables>, outbox: EventsOperator): void {
   app.get("/outbox", async (context) => {

@@ -7,11 +7,12 @@ import { MAX_MESSAGE_BYTES, type QueueTrialOutcome, type TryQueue } from "../tri
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
-import { decodeBase64, parseJsonBody } from "../../../operator/change-request.ts";
-import type { ParsedRequest } from "../../../operator/list-request.ts";
+import { parseJsonBody } from "../../../operator/change-request.ts";
+import { decodeBase64 } from "../../../operator/given-response.ts";
 import type { Operator } from "../../../operator/operator.ts";
 import type { TrialView } from "./queue-schema.ts";
 import { viewDetail } from "../../../operator/views.ts";
+import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
 const TRIAL = 'The body must be JSON: write {"body":…} with any JSON value, or {"bodyBase64":"…"} for bytes.';
 
