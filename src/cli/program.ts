@@ -16,10 +16,10 @@ import { defineSessions } from "./sessions.ts";
 import { defineTail } from "./tail.ts";
 import { defineTry } from "./try.ts";
 
-type OwnCommand = Pick<NodeCommand, "name" | "define">;
+type OwnCommand = Omit<NodeCommand, "after">;
 
 const OWN: readonly OwnCommand[] = [
-  { name: "records", define: defineRecords },
+  { name: "records", define: defineAllRecords },
   { name: "tail", define: defineTail },
   { name: "sessions", define: defineSessions },
 ];
@@ -51,6 +51,13 @@ export function onceway(): Command {
   program.commandsGroup("Operate:");
   for (const { name, define } of OPERATING) define(program.command(name));
   return program;
+}
+
+function defineAllRecords(command: Command): void {
+  defineRecords(command);
+  for (const { name, define } of NODE_FEATURES.flatMap(({ recordCommands = [] }) => recordCommands)) {
+    define(command.command(name));
+  }
 }
 
 /** Hands its arguments to src/serve, which reads them by itself, because they are also those of a container's command. */

@@ -9,6 +9,7 @@ import { auditNode } from "./audit/cli/audit.ts"; // feature: audit
 import { bulkChanges } from "./bulk/cli/change-all.ts"; // feature: bulk
 import { callersNode } from "./callers/cli/callers.ts"; // feature: callers
 import { claimsNode } from "./claims/cli/node.ts"; // feature: claims
+import { decisionsNode } from "./decisions/cli/decide-records.ts"; // feature: decisions
 import { graphqlNode } from "./graphql/cli/node.ts"; // feature: graphql
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
 import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sources
@@ -27,6 +28,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   graphqlNode, // feature: graphql
   acceptedNode, // feature: accepted
   pagesNode, // feature: pages
+  decisionsNode, // feature: decisions
   callersNode, // feature: callers
   previousShardsNode, // feature: previous-shards
   auditNode, // feature: audit

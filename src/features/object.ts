@@ -7,6 +7,7 @@ import { auditObject } from "./audit/object/audit-log-store.ts"; // feature: aud
 import { bulkObject } from "./bulk/object/listed-changes.ts"; // feature: bulk
 import { callersObject } from "./callers/object/eraser.ts"; // feature: callers
 import { claimsObject } from "./claims/object/consumer-calls.ts"; // feature: claims
+import { decisionsObject } from "./decisions/object/decided-records.ts"; // feature: decisions
 import { digestMultipart } from "./forms/object/digested-multipart.ts"; // feature: forms
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
@@ -18,6 +19,7 @@ export const objectFeatures: ObjectFeatures = [
   claimsObject, // feature: claims
   queuesObject, // feature: queues
   bulkObject, // feature: bulk
+  decisionsObject, // feature: decisions
   callersObject, // feature: callers
   auditObject, // feature: audit
   previousShardsObject, // feature: previous-shards

@@ -6,6 +6,7 @@ import { auditOpenApi } from "./audit/operator/openapi.ts"; // feature: audit
 import { bulkOpenApi } from "./bulk/operator/openapi.ts"; // feature: bulk
 import { callersOpenApi } from "./callers/operator/openapi.ts"; // feature: callers
 import { claimsOpenApi } from "./claims/operator/openapi.ts"; // feature: claims
+import { decisionsOpenApi } from "./decisions/operator/openapi.ts"; // feature: decisions
 import { hoursOpenApi } from "./hours/operator/openapi.ts"; // feature: hours
 import { outboxOpenApi } from "./outbox/operator/openapi.ts"; // feature: outbox
 import { previousShardsOpenApi } from "./previous-shards/operator/openapi.ts"; // feature: previous-shards
@@ -14,6 +15,7 @@ import { queuesOpenApi } from "./queues/operator/openapi.ts"; // feature: queues
 export const OPENAPI_FEATURES: readonly OpenApiFeature[] = [
   hoursOpenApi, // feature: hours
   bulkOpenApi, // feature: bulk
+  decisionsOpenApi, // feature: decisions
   callersOpenApi, // feature: callers
   auditOpenApi, // feature: audit
   outboxOpenApi, // feature: outbox

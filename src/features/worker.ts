@@ -6,6 +6,7 @@ import { auditLog, auditWorker } from "./audit/worker.ts"; // feature: audit
 import { bulkWorker } from "./bulk/worker.ts"; // feature: bulk
 import { callersWorker } from "./callers/worker.ts"; // feature: callers
 import { claimsWorker } from "./claims/worker.ts"; // feature: claims
+import { decisionsWorker } from "./decisions/worker.ts"; // feature: decisions
 import { canonicalMultipart } from "./forms/worker.ts"; // feature: forms
 import { graphqlReader } from "./graphql/worker.ts"; // feature: graphql
 import { hoursWorker } from "./hours/worker.ts"; // feature: hours
@@ -21,6 +22,7 @@ export const workerFeatures: WorkerFeatures = [
   claimsWorker, // feature: claims
   queuesWorker, // feature: queues
   bulkWorker, // feature: bulk
+  decisionsWorker, // feature: decisions
   callersWorker, // feature: callers
   hoursWorker, // feature: hours
   auditWorker, // feature: audit

@@ -13,6 +13,8 @@ export interface NodeFeature {
   readonly name: string;
   /** Its commands, among those that talk to a running gateway. */
   readonly commands?: readonly NodeCommand[];
+  /** Its commands among those of `records`, behind the frame's own. */
+  readonly recordCommands?: readonly Omit<NodeCommand, "after">[];
   /** The variable that it reads besides `IDEMPOTENCY` and `ROUTES`. */
   readonly variable?: NodeVariable;
   /** What its settings say of themselves: those of routes, and those of its variable. */

@@ -16,6 +16,8 @@ export class AuditUnavailable extends Error {
 export interface AuditTarget {
   readonly target: string | null;
   readonly reason?: string | null;
+  /** The key of a record, for operators alone: the log line of the entry is without it, because a key may be confidential. */
+  readonly key?: string | null;
 }
 
 export interface AuditLog {

@@ -296,6 +296,14 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   ],
   'npx onceway records release --all --route /v1/payments --state unknown --yes --as-of 2026-11-23T03:12:40.118Z --reason "not in the ledger"':
     ["test/features/bulk/e2e/change-all.test.ts", '"--as-of"'],
+  "npx onceway records decide --file decisions.jsonl --dry-run": [
+    "test/features/decisions/e2e/decide.test.ts",
+    '"--dry-run"',
+  ],
+  "npx onceway records decide --file decisions.jsonl --yes --as-of 2026-11-23T03:12:40.118Z": [
+    "test/features/decisions/e2e/decide.test.ts",
+    '"--yes", "--as-of"',
+  ],
   "npx onceway conformance http://127.0.0.1:8787 --path /v1/payments --origin-port 3000": [
     "test/kernel/e2e/contract/conformance-suite.test.ts",
     '"--origin-port"',
@@ -441,6 +449,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
   "src/features/claims/README.md js": ["test/features/claims/e2e/once.test.ts", "blockWith"],
   "src/client/README.md js": ["test/client/e2e/clients.test.ts", "examples.client"],
+  "src/features/decisions/README.md json": ["test/features/decisions/unit/decision-lines.test.ts", "blockWith"],
   "src/features/graphql/README.md graphql": ["test/features/graphql/e2e/graphql.test.ts", "blockWith"],
   "src/package/README.md ts": [NEWCOMER, "blockWith(PAGE"],
   "src/package/README.md json": ["test/cli/unit/init-json.test.ts", "blockWith"],

@@ -149,6 +149,21 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
   }
 }
 
+/** The latest change by an operator, not by a client or the gateway; `null`: none since. */
+export function lastDecisionSince(history: readonly TimelineEvent[], since: EpochMs): OperatorChange | null {
+  const decisions = history.flatMap((past) =>
+    past.type === "change" && past.action !== "cancel" && past.action !== "unreadable" && past.at >= since
+      ? [past.action]
+      : [],
+  );
+  return decisions.at(-1) ?? null;
+}
+
+/** Whether an attempt has ended since: whoever decided then saw it in flight, and has not asked what came of it. */
+export function hasEndedSince(timeline: readonly TimelineEvent[], since: EpochMs): boolean {
+  return timeline.some((past) => past.type === "attempt" && past.endedAt !== null && past.endedAt > since);
+}
+
 /** Attempt 1 begins a new record; every later attempt has the previous number plus one. */
 function isNewRecord(before: IdempotencyRecord, after: IdempotencyRecord | null): boolean {
   if (after === null || isSameAttempt(before, after.attempt)) return false;

@@ -21,6 +21,13 @@ it("gives every command to the program, which has each name once", () => {
     expect.arrayContaining(NODE_FEATURES.flatMap(({ commands = [] }) => commands.map((one) => one.name))),
   );
   expect(new Set(names).size).toBe(names.length);
+  const ofRecords = onceway()
+    .commands.find((command) => command.name() === "records")
+    ?.commands.map((command) => command.name());
+  expect(ofRecords).toEqual(
+    expect.arrayContaining(NODE_FEATURES.flatMap(({ recordCommands = [] }) => recordCommands.map((one) => one.name))),
+  );
+  expect(new Set(ofRecords).size).toBe(ofRecords?.length);
 });
 
 it("gives no two variables one name, or names of which one begins the other", () => {

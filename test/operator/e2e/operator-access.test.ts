@@ -35,6 +35,11 @@ const BODIES: Readonly<Record<string, unknown>> = {
     confirm: true,
     until: new Date().toISOString(),
   },
+  decide: {
+    decisions: [{ key: "x", decision: "forget", reason: "x" }],
+    confirm: true,
+    until: new Date().toISOString(),
+  },
   release: { reason: "x" },
   resolve: { reason: "x", response: { status: 200, body: "forged" }, confirm: true },
   forget: { reason: "x" },
@@ -94,6 +99,7 @@ it("the OpenAPI file marks the changes and bodies that a read-only token may not
   expect(idsOf(operations.filter(({ mayRead }) => !mayRead))).toEqual([
     "changeAll",
     "closeLayout",
+    "decide",
     "dropEvents",
     "endSessions",
     "forget",

@@ -18,6 +18,8 @@ export interface AuditEntry {
   /** What was changed, such as a record's id; `null`: the whole gateway. */
   readonly target: string | null;
   readonly reason: string | null;
+  /** The key of the record, if many were decided about at once: whoever has written a list of keys reads the log by them. */
+  readonly key: string | null;
   readonly address: string;
 }
 
@@ -74,7 +76,7 @@ const MAX_LOOKED_AT = 2000;
 export const MAX_SIGN_INS = 20;
 const HOUR_MS = 3_600_000;
 
-const COLUMNS = "number, at, operator, role, via, action, target, reason, address, outcome";
+const COLUMNS = "number, at, operator, role, via, action, target, reason, key, address, outcome";
 
 const STATEMENTS = [
   `CREATE TABLE audit (
@@ -86,6 +88,7 @@ const STATEMENTS = [
     action TEXT NOT NULL,
     target TEXT,
     reason TEXT,
+    key TEXT,
     address TEXT NOT NULL,
     outcome TEXT
   )`,
@@ -120,14 +123,14 @@ export class AuditLogStore {
   }
 
   /** Returns the entry's number; `null`: it is one of too many sign-ins, and is not written. */
-  begin({ by, role, via, action, target, reason, address }: AuditEntry, now: EpochMs): number | null {
+  begin({ by, role, via, action, target, reason, key, address }: AuditEntry, now: EpochMs): number | null {
     this.#make();
     if (action === "sign-in" && this.#signIns(by, now) >= MAX_SIGN_INS) return null;
     const { number } = this.#sql
       .exec<{
         number: number;
       }>(
-        "INSERT INTO audit (at, operator, role, via, action, target, reason, address) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
+        "INSERT INTO audit (at, operator, role, via, action, target, reason, key, address) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
         now,
         by,
         role,
@@ -135,6 +138,7 @@ export class AuditLogStore {
         action,
         target,
         reason,
+        key,
         address,
       )
       .one();
@@ -169,7 +173,7 @@ export class AuditLogStore {
       before ?? Number.MAX_SAFE_INTEGER,
       MAX_LOOKED_AT,
     );
-    for (const { operator, at, number, role, via, action: done, target, reason, address, outcome } of rows) {
+    for (const { operator, at, number, role, via, action: done, target, reason, key, address, outcome } of rows) {
       if (entries.length === limit) return { entries, next: last };
       looked += 1;
       last = number;
@@ -186,6 +190,7 @@ export class AuditLogStore {
         action: done,
         target,
         reason,
+        key,
         address,
         outcome,
       });

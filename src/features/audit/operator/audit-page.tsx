@@ -44,7 +44,7 @@ function AuditLogPage({
             </tr>
           </thead>
           <tbody>
-            {entries.map(({ at, by, address, action, target, outcome, reason }) => (
+            {entries.map(({ at, by, address, action, target, key, outcome, reason }) => (
               <tr>
                 <td>
                   <TimeText at={at} now={view.now} />
@@ -59,7 +59,8 @@ function AuditLogPage({
                     </a>
                   ) : (
                     target
-                  )}
+                  )}{" "}
+                  {key}
                 </td>
                 <td>{outcome ?? "not known"}</td>
                 <td>{reason}</td>

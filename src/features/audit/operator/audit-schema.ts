@@ -30,6 +30,11 @@ export const auditEntrySchema = v.object({
     "Why, in the operator's words.",
     "The origin's log has no such payment.",
   ),
+  key: withDescription(
+    v.nullable(v.string()),
+    "The key of the record, if many were decided about at once; otherwise null.",
+    null,
+  ),
   address: withDescription(v.string(), "From where.", "203.0.113.7"),
   outcome: withDescription(
     v.nullable(v.string()),

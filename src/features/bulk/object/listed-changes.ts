@@ -6,7 +6,7 @@ import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature
 import { rawCall, respondToCall } from "../../../kernel/call.ts";
 import type { OperatorEvent, RefusedChange } from "../../../kernel/record/events.ts";
 import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
-import { type TimelineEvent, timelineOf } from "../../../kernel/record/timeline.ts";
+import { hasEndedSince, lastDecisionSince, type TimelineEvent, timelineOf } from "../../../kernel/record/timeline.ts";
 import { type EpochMs, epochMs, type RecordId } from "../../../kernel/record/units.ts";
 import type { HeaderPairs } from "../../../kernel/request/headers.ts";
 import { decodeMessage } from "../../../kernel/request/message.ts";
@@ -67,8 +67,8 @@ function changeOne(
   const entry = ledger.find(id);
   const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
   if (entry === null || record === null || !isAsListed(record, listed)) return "skipped";
-  if (entry.history.some((past) => isDecision(past) && past.at >= since)) return "decided";
-  if (hasEndedSince(entry, record, since)) return "skipped";
+  if (lastDecisionSince(entry.history, since) !== null) return "decided";
+  if (hasEndedSince(timelineOfNow(entry, record), since)) return "skipped";
   const why = isPreview ? steps.whyNot(id, event) : changeRecord(steps, id, event, response);
   if (why === null) return "changed";
   return why === "none" ? "skipped" : why;
@@ -78,14 +78,9 @@ function isAsListed({ state, attempt }: IdempotencyRecord, listed: ListedState):
   return state === listed.state && attempt.number === listed.attempt && attempt.startedAt === listed.startedAt;
 }
 
-/** Whether its last attempt has ended since: whoever decided saw it in flight, and has not asked what came of it. */
-function hasEndedSince({ history, record: stored }: Entry, record: IdempotencyRecord, since: EpochMs): boolean {
-  const events = timelineOf(history, record.state === "started" ? record : stored, epochMs(Date.now()));
-  return events.some((past) => past.type === "attempt" && past.endedAt !== null && past.endedAt > since);
-}
-
-function isDecision(event: TimelineEvent): event is Extract<TimelineEvent, { readonly type: "change" }> {
-  return event.type === "change" && event.action !== "cancel" && event.action !== "unreadable";
+/** The stored record says how an attempt was lost. One that is still started here shows that its attempt is alive. */
+function timelineOfNow({ history, record: stored }: Entry, record: IdempotencyRecord): readonly TimelineEvent[] {
+  return timelineOf(history, record.state === "started" ? record : stored, epochMs(Date.now()));
 }
 
 export function bulkObject(kernel: ObjectKernel): ObjectFeature {

@@ -23,6 +23,7 @@ const ENTRY: AuditEntry = {
   action: "release",
   target: "a".repeat(64),
   reason: "seen",
+  key: null,
   address: "192.0.2.1",
 };
 const ALL = { by: null, action: null, since: null, before: null, limit: 50 } as const;

@@ -6,7 +6,15 @@ import type { Ledger, LedgerStorage } from "../../../../src/kernel/store/ledger.
 
 export function useAudit(_ledger: Ledger, storage: LedgerStorage): void {
   const audit = new AuditLogStore(storage.sql, (run) => storage.transactionSync(run));
-  const entry = { by: "ann", role: "admin", via: "token", action: "forget", target: null, reason: null } as const;
+  const entry = {
+    by: "ann",
+    role: "admin",
+    via: "token",
+    action: "forget",
+    target: null,
+    reason: null,
+    key: null,
+  } as const;
   audit.end(audit.begin({ ...entry, address: "local" }, NOW) ?? 0, "done");
   audit.begin({ ...entry, action: "sign-in", address: "local" }, NOW);
   audit.page({ by: null, action: null, since: null, before: 9, limit: 1 });

@@ -1,29 +1,23 @@
 // All records that a filter matches are changed in real shards of two layouts, each as it is changed alone, and nothing else is.
 
-import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { layoutName } from "../../../../src/kernel/config/layout.ts";
-import { readConfig } from "../../../../src/features/settings.ts";
-import { step } from "../../../../src/kernel/record/life-cycle.ts";
-import type { IdempotencyRecord, Started } from "../../../../src/kernel/record/record.ts";
-import { type TimelineEvent, updateHistory } from "../../../../src/kernel/record/timeline.ts";
-import { durationMs, type EpochMs, epochMs, recordId, type RecordId } from "../../../../src/kernel/record/units.ts";
+import { updateHistory } from "../../../../src/kernel/record/timeline.ts";
+import { type EpochMs, epochMs, recordId } from "../../../../src/kernel/record/units.ts";
 import { encodeMessage } from "../../../../src/kernel/request/message.ts";
-import { nameRecord } from "../../../../src/kernel/request/record-name.ts";
 import { type AllChange, type AllChangeResult, allChanger } from "../../../../src/features/bulk/operator/all-change.ts";
 import type { RecordFilter } from "../../../../src/operator/operator.ts";
 import { CHANGES } from "../../../../src/operator/request-schema.ts";
-import { workerKernel } from "../../../support/integration/worker-kernel.ts";
 import {
   CHANGE_LISTED_CALL,
   type ListedChangeHead,
   type ListedOutcome,
   type ListedState,
 } from "../../../../src/features/bulk/object/listed-changes.ts";
-import { shardAddressOf } from "../../../../src/kernel/object/shard-address.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
+import { ended, expired, type Kept, KINDS, startRecords } from "../../../support/integration/kept-records.ts";
 import { ADMIN } from "../../../support/integration/operators.ts";
-import { completed, HOUR_MS, policy, response as anyResponse, started } from "../../../support/integration/records.ts";
+import { started } from "../../../support/integration/records.ts";
 import { silence } from "../../../support/integration/silence.ts";
 
 silence();
@@ -35,130 +29,14 @@ const GIVEN = {
   body: new TextEncoder().encode("paid"),
 };
 
-/** An attempt whose lock has ended, unless it began a moment ago. */
-const claim = (agoMs = HOUR_MS): Started => started(epochMs(Date.now() - agoMs));
-
-function ended(record: Started, type: "ambiguous" | "refused"): IdempotencyRecord {
-  const event = { type, attemptId: record.attempt.id, reason: { kind: "dropped" } } as const;
-  const after = step(record, event, policy, epochMs(record.attempt.startedAt + 10)).record;
-  if (after === null) throw new Error("no record");
-  return after;
-}
-
-function acceptanceWith(record: Started) {
-  const second = durationMs(1000);
-  const schedule = { attempts: 3, firstPauseMs: second, longestPauseMs: second, giveUpAfterMs: durationMs(HOUR_MS) };
-  const acceptedAt = record.attempt.startedAt;
-  return { schedule, acceptedAt, giveUpAt: epochMs(Date.now() + HOUR_MS), lastAttempt: 3 };
-}
-
-function waiting(record: Started): IdempotencyRecord {
-  return { ...record, state: "waiting", accepted: acceptanceWith(record), startAt: epochMs(Date.now() + HOUR_MS) };
-}
-
-function remembered(): IdempotencyRecord {
-  const { fingerprint, attempt } = claim();
-  return { state: "remembered", fingerprint, attempt, policy, status: 201, expiresAt: epochMs(Date.now() + HOUR_MS) };
-}
-
-function parked(): IdempotencyRecord {
-  const record = claim();
-  const unknown = ended(record, "ambiguous");
-  if (unknown.state !== "unknown") throw new Error("not unknown");
-  return { ...unknown, accepted: { ...acceptanceWith(record), isParked: true } };
-}
-
-/** Records of every kind: in each state, before and after the end of the lock. */
-const KINDS = {
-  running: () => claim(10),
-  lost: () => claim(),
-  waiting: () => waiting(claim()),
-  "waiting, locked": () => waiting(claim(10)),
-  failed: () => ended(claim(), "refused"),
-  unknown: () => ended(claim(), "ambiguous"),
-  "unknown, locked": () => ended(claim(100), "ambiguous"),
-  parked,
-  completed: () => completed(claim(), epochMs(Date.now())),
-  remembered,
-} as const satisfies Readonly<Record<string, () => IdempotencyRecord>>;
-
-/** Its retention ended hours ago, and its bucket too: only its key is remembered, but no alarm has moved it. */
-function expired(): IdempotencyRecord {
-  const record = claim(40 * HOUR_MS);
-  const remembering = { ...policy, rememberMs: durationMs(1000 * HOUR_MS) };
-  return completed({ ...record, policy: remembering }, record.attempt.startedAt);
-}
-
-interface Kept {
-  readonly id: RecordId;
-  readonly stub: DurableObjectStub;
-}
-
-/** Three objects and two older ones, with names of their own. */
-function startScene(namespace = env.KEY_SHARD) {
-  const letters = Array.from(crypto.getRandomValues(new Uint8Array(7)), (byte) =>
-    String.fromCharCode(97 + (byte % 26)),
-  );
-  const settings = {
-    origin: "https://origin.example",
-    shards: `3${letters.join("")}`,
-    previous_shards: [`2${letters.join("")}`], // feature: previous-shards
-    scope: ["none"],
-  };
-  const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path: "/pay" }, { path: "/other" }] });
-  const [route] = read.ok ? read.config.routes : [];
-  if (!read.ok || route === undefined) throw new Error("not configured");
-  const kernel = workerKernel(read.config.routes, namespace);
-  const { operator } = kernel;
-  const stubs = new Set<string>();
-  const stubOf = (name: string) => env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name));
-  return {
-    operator,
-    changeAllOf: allChanger(kernel),
-    /** Gives a new key this record. */
-    async keep(
-      record: IdempotencyRecord,
-      path = "/pay",
-      isOlder = false,
-      history: readonly TimelineEvent[] = [],
-    ): Promise<Kept> {
-      const layout = (isOlder ? route.layouts.previous[0] : undefined) ?? route.layouts.own;
-      const key = crypto.randomUUID();
-      const id = await nameRecord(key, [], layoutName(layout));
-      const { name } = shardAddressOf(id, layout);
-      stubs.add(name);
-      await runInDurableObject(stubOf(name), (_instance, { storage }) => {
-        const kept = record.state === "completed" ? { response: anyResponse } : {};
-        new Ledger(storage).save(id, null, record, { ...kept, history, label: { key, route: path } });
-      });
-      return { id, stub: stubOf(name) };
-    },
-    /** The objects start again, so that they know what another instance has saved. */
-    async restart(): Promise<void> {
-      for (const name of stubs) await evictDurableObject(stubOf(name));
-    },
-    /** Every row of every object, by the record's id. */
-    async rows(): Promise<ReadonlyMap<string, string>> {
-      const all = new Map<string, string>();
-      for (const name of stubs) {
-        const rows = await runInDurableObject(stubOf(name), (_instance, { storage }) =>
-          storage.sql.exec<{ id: string }>("SELECT * FROM records").toArray(),
-        );
-        for (const row of rows) all.set(row.id, JSON.stringify(row));
-      }
-      return all;
-    },
-  };
-}
-
-type Scene = ReturnType<typeof startScene>;
+type Scene = ReturnType<typeof startRecords>;
 type Done = Extract<AllChangeResult, { readonly kind: "done" }>;
 
 const ANYTHING: RecordFilter = { states: [], route: null, since: null, until: null, key: null, idPrefix: null };
 
-async function changeAll({ changeAllOf }: Pick<Scene, "changeAllOf">, change: Partial<AllChange>): Promise<Done> {
+async function changeAll({ kernel }: Pick<Scene, "kernel">, change: Partial<AllChange>): Promise<Done> {
   const { action = "release" } = change;
-  const result = await changeAllOf({
+  const result = await allChanger(kernel)({
     action,
     by: ADMIN,
     reason: REASON,
@@ -186,7 +64,7 @@ async function historyOf({ id, stub }: Kept): Promise<readonly unknown[]> {
 
 describe("a change of all that match", () => {
   it("changes them in every shard of both layouts as its preview said, and no other record", async () => {
-    const scene = startScene();
+    const scene = startRecords();
     const wanted: Kept[] = [];
     for (let at = 0; at < 14; at += 1) wanted.push(await scene.keep(KINDS.unknown(), "/pay", at % 3 === 0));
     for (const make of Object.values(KINDS)) await scene.keep(make(), "/other");
@@ -225,7 +103,7 @@ describe("a change of all that match", () => {
   });
 
   it.each(CHANGES)("does to records of every kind what %s does to each alone", async (action) => {
-    const [one, all] = [startScene(), startScene()];
+    const [one, all] = [startRecords(), startRecords()];
     const expected = { changed: 0, "in-flight": 0, completed: 0, remembered: 0 };
     const alone: Kept[] = [];
     const together: Kept[] = [];
@@ -260,7 +138,7 @@ describe("a change of all that match", () => {
   });
 
   it("gives each the same response with resolve, byte for byte", async () => {
-    const scene = startScene();
+    const scene = startRecords();
     const kept = await Promise.all([0, 1, 2, 3].map((at) => scene.keep(KINDS.unknown(), "/pay", at === 0)));
     await scene.restart();
     expect(await changeAll(scene, { action: "resolve" })).toMatchObject({ changed: 4 });
@@ -272,7 +150,7 @@ describe("a change of all that match", () => {
   });
 
   it("leaves what has begun after its preview, and what was younger then than the filter says", async () => {
-    const scene = startScene();
+    const scene = startRecords();
     const until = epochMs(Date.now() - 1000);
     const begunAt = (time: number): Promise<Kept> => {
       const begun = started(epochMs(time));
@@ -297,7 +175,7 @@ describe("a change of all that match", () => {
   });
 
   it("can be sent again: what it has changed is neither changed nor counted again, wherever the list shows it", async () => {
-    const scene = startScene();
+    const scene = startRecords();
     // A released record lies behind the failed ones, where the list comes later.
     const kept = await Promise.all(
       [KINDS.failed, KINDS.unknown, KINDS.waiting, KINDS.failed].map((make) => scene.keep(make())),
@@ -338,7 +216,7 @@ describe("a change of all that match", () => {
         };
       },
     });
-    const scene = startScene(namespace);
+    const scene = startRecords(namespace);
     const kept: Kept[] = [];
     for (let at = 0; at < 40; at += 1) kept.push(await scene.keep(KINDS.unknown()));
     await scene.restart();
@@ -374,7 +252,7 @@ describe("a shard that is told to change listed records", () => {
   }
 
   it("skips what is not any more what the list said, and what is gone", async () => {
-    const scene = startScene();
+    const scene = startRecords();
     const record = KINDS.unknown();
     const kept = await scene.keep(record);
     await scene.restart();

@@ -59,6 +59,7 @@ it("is all ways into an object", () => {
       "count-claims",
       "count-events",
       "counts",
+      "decide",
       "deliveries",
       "end-sessions",
       "erase-scope",

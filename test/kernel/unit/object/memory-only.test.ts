@@ -48,6 +48,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/request/time-slicer.ts": LIMIT,
   "kernel/request/token-auth.ts": LIMIT,
   "features/bulk/operator/change-all.ts": OF_ONE_REQUEST, // feature: bulk
+  "features/decisions/operator/decide-all.ts": OF_ONE_REQUEST, // feature: decisions
   "operator/list.ts": OF_ONE_REQUEST,
   "kernel/object/alarm.ts": "when the alarm stands; a new instance asks the platform",
   "kernel/object/attempt.ts": RUNNING,

@@ -1,0 +1,76 @@
+// Decisions about records, as the Worker and the command line parse them, and the words for what has become of one. Imports nothing that needs the
+// Worker.
+
+import * as v from "valibot";
+
+import type { OperatorChange } from "../../../kernel/record/timeline.ts";
+import { MAX_KEY_LENGTH } from "../../../kernel/record/units.ts";
+import { givenResponseEntries, reasonSchema, RECORD_ID } from "../../../operator/request-schema.ts";
+
+export const DECISIONS = ["release", "resolve", "forget"] as const satisfies readonly OperatorChange[];
+
+export const DECISION_OUTCOMES = [
+  "changed",
+  "would-change",
+  "already",
+  "decided-since",
+  "began-since",
+  "ended-since",
+  "in-flight",
+  "completed",
+  "remembered",
+  "not-found",
+  "several",
+  "unreachable",
+  "unanswered",
+  "not-reached",
+] as const;
+export type DecisionOutcome = (typeof DECISION_OUTCOMES)[number];
+
+/** Of one request. */
+export const MAX_DECISIONS = 500;
+
+const KEY = `key must be the idempotency key, of 1 to ${MAX_KEY_LENGTH} visible ASCII characters.`;
+const ID = "id must be a record's id, as records list --json prints it: 64 digits of 0-9 and a-f.";
+const UNTIL = "until must be the time in the answer of the preview.";
+const LIST = `decisions must be a list of 1 to ${MAX_DECISIONS}.`;
+
+export const decisionEntries = {
+  key: v.pipe(v.string(KEY), v.regex(new RegExp(`^[\\x21-\\x7e]{1,${MAX_KEY_LENGTH}}$`), KEY)),
+  id: v.pipe(v.string(ID), v.regex(RECORD_ID, ID)),
+  decision: v.picklist(DECISIONS, `decision must be one of ${DECISIONS.join(", ")}.`),
+};
+
+export const decisionSchema = v.strictObject(
+  {
+    key: v.exactOptional(decisionEntries.key),
+    id: v.exactOptional(decisionEntries.id),
+    decision: decisionEntries.decision,
+    status: v.exactOptional(givenResponseEntries.status),
+    headers: v.exactOptional(givenResponseEntries.headers),
+    body: v.exactOptional(givenResponseEntries.body),
+    bodyBase64: v.exactOptional(givenResponseEntries.bodyBase64),
+    reason: v.exactOptional(reasonSchema),
+  },
+  'A decision is a JSON object with decision, key or id, and nothing else but status, headers, body, bodyBase64 and reason: write {"key":"…","decision":"resolve","status":201,"body":"…"}.',
+);
+
+export type WrittenDecision = v.InferOutput<typeof decisionSchema>;
+
+export const decideEntries = {
+  decisions: v.pipe(v.array(v.unknown(), LIST), v.minLength(1, LIST), v.maxLength(MAX_DECISIONS, LIST)),
+  preview: v.boolean("preview must be true or false."),
+  confirm: v.boolean("confirm must be true or false."),
+  until: v.pipe(v.string(UNTIL), v.isoTimestamp(UNTIL)),
+};
+
+export const decideSchema = v.strictObject(
+  {
+    decisions: decideEntries.decisions,
+    reason: v.exactOptional(reasonSchema),
+    preview: v.exactOptional(decideEntries.preview),
+    confirm: v.exactOptional(decideEntries.confirm),
+    until: v.exactOptional(decideEntries.until),
+  },
+  'The body must be JSON: write {"decisions":[{"key":"…","decision":"release"}],"reason":"…","preview":true}.',
+);

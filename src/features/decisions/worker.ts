@@ -1,0 +1,15 @@
+// Decisions about many records, each as it is, in the Worker: an operation of the operator API, and a page of the console.
+
+import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import { decider } from "./operator/decider.ts";
+import { addDecide } from "./operator/decisions-api.ts";
+
+export function decisionsWorker(kernel: WorkerKernel): WorkerFeature {
+  const access = { operator: kernel.operator, decide: decider(kernel) };
+  return {
+    name: "decisions",
+    operator: {
+      addApi: (app) => addDecide(app, access),
+    },
+  };
+}
