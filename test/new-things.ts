@@ -19,6 +19,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   "another store": { named: /\bnew Ledger\(/, outside: "src/kernel/store/" },
   "a setting, such as `key_reused_status`": { named: /\bkey_reused_status\b|\bkeyReusedStatus\b/ },
   "commands of a feature, such as `events`": { named: /\bdefineEvents\b/ },
+  "an action on a record, such as `note`": { named: /\bnoteAction\b/ },
   "the words of a problem": { named: /"Request in flight"/ },
   "a header of replays, such as `Idempotent-Replayed`": { named: /\bREPLAYED_HEADER\b/ },
 };

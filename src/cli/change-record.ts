@@ -1,21 +1,23 @@
-// `onceway records release`, `resolve` and `forget`: an operator's changes to a record. Every change has a reason, which the record
-// keeps. The gateway decides what is allowed.
+// `onceway records release`, `resolve` and the other actions on a record, each as it is declared (src/operator/record-actions). Every action says
+// why, which the record keeps. The gateway decides what is allowed.
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import { askYes, openDialogue } from "./ask.ts";
-import type { OperatorChange } from "../kernel/record/timeline.ts";
 import { NODE_FUNCTIONS } from "../features/node.ts";
+import type { RecordAction } from "../operator/record-actions/action.ts";
+import { ACTION_TEXTS, type RecordActionName } from "../operator/record-actions/record-actions.ts";
+import { askYes, openDialogue } from "./ask.ts";
 import { collectValues, readBytes, readHeader } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import type { FilterOptions } from "./list-records.ts";
-import type { OperatorClient, ShownRecord, ResolvedResponse } from "./operator-client.ts";
+import type { ActionAnswer, ResolvedResponse } from "./operator-client.ts";
 import { connectOperator, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
-import { checkReason, readReason, REASON_OPTION, type ReasonOptions } from "./reason.ts";
+import { checkReason, readReason } from "./reason.ts";
 import { pickRecord, type RecordChoice, withRecordArgument } from "./pick-record.ts";
 import { previewText, recordText } from "./record-text.ts";
-import { fromNow } from "./times.ts";
+
+type Action = RecordAction<RecordActionName>;
 
 export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "id"> {
   readonly all?: boolean;
@@ -31,10 +33,10 @@ export interface BulkChanges {
   /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
   readonly meansAll: (id: string | undefined, options: ChangeAllOptions) => boolean;
   readonly changeAll: (
-    change: OperatorChange,
-    reason: string,
+    action: Action,
+    why: string,
     options: ChangeAllOptions,
-    response?: ResolvedResponse,
+    response: ResolvedResponse | null,
   ) => Promise<void>;
 }
 
@@ -48,127 +50,115 @@ function bulk(): BulkChanges {
   return NODE_FUNCTIONS.bulkChanges ?? NO_BULK;
 }
 
-interface ChangeOptions extends OperatorOptions, RecordChoice, ChangeAllOptions, ReasonOptions {}
-
-interface ResolveOptions extends Omit<ChangeOptions, "status"> {
-  /** Of the response. */
-  readonly status: number;
-  readonly header: readonly string[];
+interface ResponseOptions {
+  readonly header?: readonly string[];
   readonly body?: string;
   readonly bodyFile?: string;
 }
 
-export function defineRelease(command: Command): Command {
-  command
-    .summary("let the next request with a key try again")
-    .description(
-      "States that the operation did not take effect: the next request with this key starts a new attempt. A request that the gateway has accepted is tried by the gateway as soon as possible. With --all, for all records that match, after counting them.",
-    )
-    .option("--dry-run", "with --all: only count them")
-    .option("--yes", "with --all: do not ask for confirmation; needs --as-of");
-  return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
-    if (bulk().meansAll(id, options)) return bulk().changeAll("release", await readReason(options), options);
-    const { client, recordId, reason } = await prepare(id, options);
-    const record = await client.release(recordId, reason);
-    report(record, releaseText(record, Date.now()), options);
-  });
+interface ChangeOptions extends RecordChoice, ResponseOptions, Omit<ChangeAllOptions, "status"> {
+  readonly reason?: string;
+  readonly text?: string;
+  /** A condition with `--all`; of the response, if the action takes one. */
+  readonly status?: string;
 }
 
-export function defineResolve(command: Command): Command {
+export function defineAction(command: Command, action: Action): Command {
+  const { summary, description, members } = ACTION_TEXTS[action.name];
+  const { why, takesResponse } = action;
   command
-    .summary("settle a record with a response")
+    .summary(asImperative(summary))
     .description(
-      "States that the operation took effect, and with which response: retries get it from now on. With --all, for all records that match: each gets this same response.",
-    )
-    .requiredOption("--status <N>", "of the response: 201", readStatus)
-    .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collectValues, [])
-    .option("--body <TEXT>", "the response's body (default: empty)")
-    .option("--body-file <FILE>", "the body from a file, byte for byte")
-    .option("--dry-run", "show what retries would get, and change nothing")
-    .option("--yes", "do not ask for confirmation; required without a terminal");
-  return changeCommand(command).action(async (id: string | undefined, options: ResolveOptions) => {
-    if (options.body !== undefined && options.bodyFile !== undefined) {
-      throw new CommandFailure(EXIT_UNUSABLE, "Write either --body or --body-file.");
-    }
-    const body = options.bodyFile === undefined ? Buffer.from(options.body ?? "") : readBytes(options.bodyFile);
-    const headers = options.header.map(readHeader);
-    const dialogue = openDialogue();
-    if (options.yes !== true && options.dryRun !== true && dialogue === null) {
-      throw new CommandFailure(
-        EXIT_UNUSABLE,
-        "Every retry would get this response: check it with --dry-run, then add --yes.",
-      );
-    }
-    const { status, ...conditions } = options;
-    const response = { status, headers, body };
-    if (bulk().meansAll(id, conditions))
-      return bulk().changeAll("resolve", await readReason(options), conditions, response);
-    const { client, recordId, reason } = await prepare(id, options);
-    if (options.dryRun === true || options.yes !== true) {
-      const preview = await client.preview(recordId, reason, response);
-      if (options.dryRun === true) {
-        console.log(options.json === true ? jsonLine({ preview }) : previewText(preview));
-        return;
-      }
-      process.stderr.write(`${previewText(preview)}\n`);
-      if (dialogue === null || !(await askYes(dialogue, "Give every retry this response?"))) {
-        throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
-      }
-    }
-    const record = await client.resolve(recordId, reason, response);
-    report(record, `resolved: requests with this key get this ${status} from now on`, options);
-  });
-}
-
-export function defineForget(command: Command): Command {
+      `${description} With --all, for all records that match, after counting them${takesResponse ? ": each gets this same response" : ""}.`,
+    );
+  if (takesResponse) withResponse(command);
+  else command.option("--status <STATUS>", "with --all: only those whose result has this status: 201");
   command
-    .summary("erase a record")
-    .description(
-      "Erases a record with its response: the next request with this key counts as a first request and calls the origin. A request that waits for its next attempt is cancelled. With --all, erases all records that match, after counting them.",
+    .option(
+      "--dry-run",
+      takesResponse
+        ? "show what retries would get, and change nothing"
+        : "change nothing, and say whether it would be done",
     )
-    .option("--status <STATUS>", "with --all: only those whose result has this status: 201")
-    .option("--dry-run", "with --all: only count them")
-    .option("--yes", "with --all: do not ask for confirmation; needs --as-of");
-  return changeCommand(command).action(async (id: string | undefined, options: ChangeOptions) => {
-    if (bulk().meansAll(id, options)) return bulk().changeAll("forget", await readReason(options), options);
-    const { client, recordId, reason } = await prepare(id, options);
-    await client.forget(recordId, reason);
-    console.log(options.json === true ? jsonLine({ id: recordId, forgotten: true }) : `forgotten: ${recordId}`);
-  });
-}
-
-function changeCommand(command: Command): Command {
+    .option(
+      "--yes",
+      takesResponse
+        ? "do not ask for confirmation; required without a terminal"
+        : "with --all: do not ask for confirmation; needs --as-of",
+    );
   bulk()
     .withAll(withRecordArgument(command))
-    .option(...REASON_OPTION);
-  return operatorCommand(command, "print what the API answers");
-}
-
-async function prepare(
-  id: string | undefined,
-  options: Omit<ChangeOptions, "status">,
-): Promise<{ readonly client: OperatorClient; readonly recordId: string; readonly reason: string }> {
-  const client = connectOperator(options);
-  checkReason(options);
-  const recordId = await pickRecord(client, id, options);
-  return { client, recordId, reason: await readReason(options) };
-}
-
-/** The released attempt may still be running at the origin, so the next one waits until its lock ends. */
-function releaseText({ attempt, lockedUntil, state }: ShownRecord, now: number): string {
-  const when = Date.parse(lockedUntil) > now ? `, ${fromNow(lockedUntil, now)}, when the lock ends` : "";
-  if (state === "waiting") return `released: the gateway makes attempt ${attempt + 1}${when || " as soon as possible"}`;
-  return `released: a request with this key starts attempt ${attempt + 1}${when}`;
-}
-
-function report(record: ShownRecord, gist: string, { json }: OperatorOptions): void {
-  const look = lookOf(process.stdout);
-  console.log(
-    json === true ? jsonLine(record) : `${look.paint("green", gist)}\n\n${recordText(record, Date.now(), look)}`,
+    .option(`--${why} <TEXT>`, `${asPhrase(members[why]?.description ?? why)} (asked for on a terminal)`);
+  return operatorCommand(command, "print what the API answers").action(
+    (id: string | undefined, options: ChangeOptions) => change(action, id, options),
   );
 }
 
-function readStatus(value: string): number {
+function withResponse(command: Command): void {
+  command
+    .requiredOption("--status <N>", "of the response: 201", readStatus)
+    .option("-H, --header <HEADER>", "'content-type: application/json'; may be repeated", collectValues, [])
+    .option("--body <TEXT>", "the response's body (default: empty)")
+    .option("--body-file <FILE>", "the body from a file, byte for byte");
+}
+
+async function change(action: Action, id: string | undefined, options: ChangeOptions): Promise<void> {
+  const response = action.takesResponse ? givenResponse(options) : null;
+  const isDry = options.dryRun === true;
+  const dialogue = openDialogue();
+  if (response !== null && options.yes !== true && !isDry && dialogue === null) {
+    throw new CommandFailure(
+      EXIT_UNUSABLE,
+      "Every retry would get this response: check it with --dry-run, then add --yes.",
+    );
+  }
+  const { status, ...others } = options;
+  const conditions: ChangeAllOptions = response === null && status !== undefined ? { ...others, status } : others;
+  if (bulk().meansAll(id, conditions)) {
+    return bulk().changeAll(action, await readReason(options, action.why), conditions, response);
+  }
+  const client = connectOperator(options);
+  checkReason(options, action.why);
+  const recordId = await pickRecord(client, id, options);
+  const why = await readReason(options, action.why);
+  const asked = { action, why, ...(response === null ? {} : { response }) };
+  if (isDry || (response !== null && options.yes !== true)) {
+    const found = await client.act(recordId, { ...asked, isPreview: true });
+    if (isDry) return report(`would be ${action.words.past}`, recordId, found, options);
+    process.stderr.write(`${found.preview === null ? "" : previewText(found.preview)}\n`);
+    if (dialogue === null || !(await askYes(dialogue, "Give every retry this response?"))) {
+      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
+    }
+  }
+  report(action.words.past, recordId, await client.act(recordId, { ...asked, isPreview: false }), options);
+}
+
+function givenResponse({ status, header = [], body, bodyFile }: ChangeOptions): ResolvedResponse {
+  if (body !== undefined && bodyFile !== undefined) {
+    throw new CommandFailure(EXIT_UNUSABLE, "Write either --body or --body-file.");
+  }
+  const bytes = bodyFile === undefined ? Buffer.from(body ?? "") : readBytes(bodyFile);
+  return { status: Number(status), headers: header.map(readHeader), body: bytes };
+}
+
+function report(gist: string, id: string, { answer, record, preview }: ActionAnswer, { json }: OperatorOptions): void {
+  const look = lookOf(process.stdout);
+  if (json === true) return console.log(jsonLine(answer));
+  if (preview !== null) return console.log(previewText(preview));
+  const text = record === null ? "" : `\n\n${recordText(record, Date.now(), look)}`;
+  console.log(`${look.paint("green", `${gist}: ${id}`)}${text}`);
+}
+
+/** "Lets the next request try again." as "let the next request try again". */
+function asImperative(sentence: string): string {
+  return asPhrase(sentence).replace(/^(\w+?)s\b/, "$1");
+}
+
+function asPhrase(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
+}
+
+function readStatus(value: string): string {
   if (!/^[2-5]\d\d$/.test(value)) throw new InvalidArgumentError("Write a status from 200 to 599.");
-  return Number(value);
+  return value;
 }

@@ -13,6 +13,7 @@ import {
   recentSchema,
 } from "../operator/gateway-schema.ts";
 import { forgottenSchema, previewSchema } from "../operator/change-schema.ts";
+import type { RecordAction } from "../operator/record-actions/action.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
 import { printableText } from "./look.ts";
 import { MAX_FILE_BYTES, piecesOf, textOf } from "./read-answer.ts";
@@ -68,17 +69,31 @@ export interface ResolvedResponse {
   readonly body: Buffer;
 }
 
+/** An action on a record, as it is asked for. */
+export interface AskedOfRecord {
+  readonly action: Pick<RecordAction, "name" | "why" | "takesResponse">;
+  readonly why: string;
+  readonly response?: ResolvedResponse;
+  /** Nothing is changed. */
+  readonly isPreview: boolean;
+}
+
+export interface ActionAnswer {
+  /** As the API gave it. */
+  readonly answer: object;
+  /** `null`: there is none any more. */
+  readonly record: ShownRecord | null;
+  /** What retries would get. */
+  readonly preview: ShownPreview | null;
+}
+
 export interface OperatorClient {
   /** One page; continue with its cursor until that is null. Even an empty page may have one. */
   list(filter: RecordOptions, limit: number, cursor: string | null): Promise<ShownRecords>;
   record(id: string): Promise<ShownRecord>;
   /** The stored response's bytes, as they come. */
   body(id: string): Promise<AsyncIterable<Uint8Array>>;
-  release(id: string, reason: string): Promise<ShownRecord>;
-  /** What retries would get; changes nothing. */
-  preview(id: string, reason: string, response: ResolvedResponse): Promise<ShownPreview>;
-  resolve(id: string, reason: string, response: ResolvedResponse): Promise<ShownRecord>;
-  forget(id: string, reason: string): Promise<void>;
+  act(id: string, asked: AskedOfRecord): Promise<ActionAnswer>;
   layouts(): Promise<LayoutList>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
@@ -153,13 +168,14 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
     list: (filter, limit, cursor) => read(recordPageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
     record: (id) => read(recordSchema, `/records/${id}`),
     body: (id) => pieces(`/records/${id}/body`),
-    release: (id, reason) => read(recordSchema, `/records/${id}/release`, { reason }),
-    preview: async (id, reason, response) =>
-      (await read(previewSchema, `/records/${id}/resolve`, { ...resolutionBody(reason, response), preview: true }))
-        .preview,
-    resolve: (id, reason, response) =>
-      read(recordSchema, `/records/${id}/resolve`, { ...resolutionBody(reason, response), confirm: true }),
-    forget: async (id, reason) => void (await read(forgottenSchema, `/records/${id}/forget`, { reason })),
+    async act(id, { action, why, response, isPreview }) {
+      const path = `/records/${id}/${action.name}`;
+      const step = isPreview ? { preview: true } : action.takesResponse ? { confirm: true } : {};
+      const body = { [action.why]: why, ...(response === undefined ? {} : responseMember(response)), ...step };
+      const answer = await read(v.union([previewSchema, forgottenSchema, recordSchema]), path, body);
+      if ("preview" in answer) return { answer, record: null, preview: answer.preview };
+      return { answer, record: "forgotten" in answer ? null : answer, preview: null };
+    },
     layouts: () => read(layoutsSchema, "/layouts"),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
@@ -167,9 +183,9 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
   };
 }
 
-/** What a resolution sends. */
-export function resolutionBody(reason: string, { status, headers, body }: ResolvedResponse): object {
-  return { reason, response: { status, headers, bodyBase64: body.toString("base64") } };
+/** A response that is given, as requests have it. */
+export function responseMember({ status, headers, body }: ResolvedResponse): object {
+  return { response: { status, headers, bodyBase64: body.toString("base64") } };
 }
 
 function queryOf(filter: RecordOptions, limit: number, cursor: string | null): URLSearchParams {

@@ -85,6 +85,9 @@ function eventLines(event: ShownEvent): readonly string[] {
     const reason = event.reason === "" ? "" : `: ${printableText(event.reason)}`;
     return [`${readableTime(event.at)}  ${printableText(event.action)} by ${printableText(event.by)}${reason}`];
   }
+  if (event.type === "note") {
+    return [`${readableTime(event.at)}  note by ${printableText(event.by)}: ${printableText(event.text)}`];
+  }
   if (event.type === "claim") {
     return [`${readableTime(event.at)}  attempt ${event.attempt} claimed${printableText(claimText(event))}`];
   }

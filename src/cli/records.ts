@@ -2,7 +2,8 @@
 
 import type { Command } from "commander";
 
-import { defineForget, defineRelease, defineResolve } from "./change-record.ts";
+import { RECORD_ACTIONS } from "../operator/record-actions/record-actions.ts";
+import { defineAction } from "./change-record.ts";
 import { defineListRecords } from "./list-records.ts";
 import { defineShowRecord } from "./show-record.ts";
 
@@ -14,7 +15,5 @@ export function defineRecords(command: Command): void {
     );
   defineListRecords(command.command("list"));
   defineShowRecord(command.command("show"));
-  defineRelease(command.command("release"));
-  defineResolve(command.command("resolve"));
-  defineForget(command.command("forget"));
+  for (const action of RECORD_ACTIONS) defineAction(command.command(action.name), action);
 }

@@ -4,7 +4,7 @@
 import { Hono } from "hono";
 import type { Context } from "hono";
 import { version } from "../../package.json";
-import { epochMs, type RecordId, recordId } from "../kernel/record/units.ts";
+import { epochMs, recordId } from "../kernel/record/units.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
 import {
   adminOnly,
@@ -21,9 +21,10 @@ import { type ParsedChange, parseChange } from "./change-request.ts";
 import { NO_PAGE, parseListRequest, whyNotListed } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { EndedView, HealthView, LayoutsView, RecentView, TotalsView } from "./gateway-schema.ts";
-import { type GivenResponse, previewOf } from "./given-response.ts";
+import { previewOf } from "./given-response.ts";
 import { type Operator, openCounts } from "./operator.ts";
-import { CHANGES, RECORD_ID } from "./request-schema.ts";
+import { ACTION_NAMES } from "./record-actions/record-actions.ts";
+import { RECORD_ID } from "./request-schema.ts";
 import type { ForgottenView, PreviewView } from "./change-schema.ts";
 import type { RecordPageView, RecordView } from "./record-schema.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
@@ -127,7 +128,7 @@ function addRecords(app: Hono<RequestVariables>, operator: Operator): void {
     const headers = { "Content-Type": "application/octet-stream", "Content-Disposition": "attachment" };
     return new Response(body, { headers, encodeBody: "manual" });
   });
-  for (const action of CHANGES) {
+  for (const action of ACTION_NAMES) {
     const parsed = parseBody((bytes) => parseChange(action, bytes));
     app.post(`/records/:id/${action}`, parsed, (context) => change(context, operator));
   }
@@ -138,37 +139,20 @@ async function change(
   operator: Operator,
 ): Promise<Response> {
   if (!isRecordId(context)) return refuseRequest({ code: "record-not-found" });
-  const { isPreview, ...asked } = context.get("parsed");
-  if (isPreview && asked.response !== null) return preview(idOf(context), asked.response, context, operator);
+  const asked = context.get("parsed");
+  const { isPreview, response } = asked;
   const result = await operator.change(idOf(context), { ...asked, by: context.get("actor") });
   switch (result.kind) {
     case "changed":
-      return context.json<RecordView>(viewDetail(result.record, epochMs(Date.now())));
+      return isPreview && response !== null
+        ? context.json<PreviewView>({ preview: previewOf(response, operator.omittedHeaders(result.record.route)) })
+        : context.json<RecordView>(viewDetail(result.record, epochMs(Date.now())));
     case "forgotten":
       return context.json<ForgottenView>({ forgotten: true });
     case "refused":
       return refuseRequest(
         result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" },
       );
-  }
-}
-
-/** Changes nothing. Refuses what the change itself would be refused for. */
-async function preview(id: RecordId, response: GivenResponse, context: Context, operator: Operator): Promise<Response> {
-  const record = await operator.inspect(id);
-  if (record === null) return refuseRequest({ code: "record-not-found" });
-  switch (record.state) {
-    case "waiting":
-    case "failed":
-    case "unknown":
-      return context.json<PreviewView>({ preview: previewOf(response, operator.omittedHeaders(record.route)) });
-    case "completed":
-    case "remembered":
-      return refuseRequest({ code: "change-refused", why: record.state });
-    case "started": {
-      const retryAfterMs = Math.max(0, record.lockedUntil - Date.now());
-      return refuseRequest({ code: "change-refused", why: "in-flight", retryAfterMs });
-    }
   }
 }
 

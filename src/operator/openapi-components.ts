@@ -12,13 +12,9 @@ import {
   shardCountsSchema,
   totalsSchema,
 } from "./gateway-schema.ts";
-import {
-  changeRequestSchema,
-  forgottenSchema,
-  previewSchema,
-  reasonMember,
-  resolveRequestSchema,
-} from "./change-schema.ts";
+import { forgottenSchema, previewSchema, reasonMember } from "./change-schema.ts";
+import { RECORD_ACTIONS } from "./record-actions/record-actions.ts";
+import { actionRequestSchema } from "./openapi-actions.ts";
 import { recordPageSchema, recordSchema, stateSchema, summarySchema } from "./record-schema.ts";
 import { eventSchema } from "./timeline-schema.ts";
 import { LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
@@ -35,7 +31,7 @@ export interface OpenApiFeature {
 }
 
 /** The frame's schemas, by the names that the OpenAPI document gives them. */
-export const SCHEMAS = {
+export const SCHEMAS: Readonly<Record<string, GenericSchema>> = {
   State: stateSchema,
   Summary: summarySchema,
   Record: recordSchema,
@@ -52,10 +48,9 @@ export const SCHEMAS = {
   Forgotten: forgottenSchema,
   Ended: endedSchema,
   ReasonText: reasonMember,
-  Reason: changeRequestSchema,
-  Resolve: resolveRequestSchema,
+  ...Object.fromEntries(RECORD_ACTIONS.map(({ name, words }) => [words.title, actionRequestSchema(name)])),
   Problem: problemSchema,
-} as const;
+};
 
 export const PROBLEMS = {
   Unauthorized: {

@@ -10,7 +10,8 @@ import {
   mergedParts,
   schemaRef,
 } from "./openapi-components.ts";
-import { describedAnswer, operationObject, type ApiOperation } from "./openapi-operation.ts";
+import { describedAnswer, operationObject } from "./openapi-operation.ts";
+import { ACTION_TEXTS, RECORD_ACTIONS } from "./record-actions/record-actions.ts";
 import { ID_PREFIX, LIST_LIMITS } from "./request-schema.ts";
 
 /** The frame's operations, and then each feature's. `schemas`: those of all of them, converted. */
@@ -31,6 +32,9 @@ export function openApiDocument(version: string, schemas: OpenApiJson, features:
 }
 
 const ID: OpenApiJson = { $ref: "#/components/parameters/Id" };
+
+/** What an action answers besides the record. */
+const ANSWERS: Readonly<Record<string, readonly string[]>> = { resolve: ["Preview"], forget: ["Forgotten"] };
 
 /** What operators may do whatever the features. */
 const FRAME_PATHS: OpenApiJson = {
@@ -132,46 +136,24 @@ const FRAME_PATHS: OpenApiJson = {
       problems: ["Forbidden", "NoRecord", "Unavailable"],
     }),
   },
-  "/records/{id}/release": {
-    post: changeOperation({
-      id: "release",
-      summary: "Lets the next request start another attempt.",
-      description:
-        "For failed and unknown records. Attempts never overlap: the next one starts when the last one's lock has ended.",
-      request: "Reason",
-      answer: describedAnswer("The record, now failed.", "Record"),
-    }),
-  },
-  "/records/{id}/resolve": {
-    post: changeOperation({
-      id: "resolve",
-      summary: "Gives the record its response: every retry gets it from now on.",
-      description:
-        "For failed and unknown records. A response that contradicts itself is refused: a body that is not JSON under a JSON content-type, a body where the status allows none, one that is not encoded as content-encoding says, a header that may appear once but is given twice. Either preview or confirm must be true: preview changes nothing and returns what retries would get, confirm gives them the response.",
-      request: "Resolve",
-      answer: describedAnswer("The record, now completed; with preview, what retries would get.", "Record", "Preview"),
-    }),
-  },
-  "/records/{id}/forget": {
-    post: changeOperation({
-      id: "forget",
-      summary: "Erases the record: the next request with its key is a first request.",
-      description:
-        "Refused while an attempt may still be running. The log keeps the reason. For up to 30 seconds some Workers may still replay a completed record from their memory.",
-      request: "Reason",
-      answer: describedAnswer("The record is erased.", "Forgotten"),
-    }),
-  },
+  ...Object.fromEntries(
+    RECORD_ACTIONS.map(({ name, words }) => [
+      `/records/{id}/${name}`,
+      {
+        post: operationObject({
+          id: name,
+          summary: ACTION_TEXTS[name].summary,
+          description: ACTION_TEXTS[name].description,
+          isAdmins: true,
+          parameters: [ID],
+          request: words.title,
+          answer: describedAnswer(ACTION_TEXTS[name].answer, "Record", ...(ANSWERS[name] ?? [])),
+          problems: ["Invalid", "Forbidden", "NoRecord", "Refused", "TooLarge", "Unavailable"],
+        }),
+      },
+    ]),
+  ),
 };
-
-function changeOperation(change: Omit<ApiOperation, "isAdmins" | "parameters" | "problems">): OpenApiJson {
-  return operationObject({
-    ...change,
-    isAdmins: true,
-    parameters: [ID],
-    problems: ["Invalid", "Forbidden", "NoRecord", "Refused", "TooLarge", "Unavailable"],
-  });
-}
 
 // The parameters of the list of records in the OpenAPI document.
 

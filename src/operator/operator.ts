@@ -2,7 +2,7 @@
 // here, and ISO 8601 text in the API.
 
 import { COUNTED_STATES, type IdempotencyRecord, type RecordState } from "../kernel/record/record.ts";
-import type { OperatorChange, TimelineEvent } from "../kernel/record/timeline.ts";
+import type { TimelineEvent } from "../kernel/record/timeline.ts";
 import type { EpochMs, RecordId } from "../kernel/record/units.ts";
 import type { GivenResponse } from "./given-response.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
@@ -10,6 +10,7 @@ import type { LayoutSummary } from "./layouts.ts";
 import type { BodyExcerpt } from "../kernel/notes/excerpts.ts";
 import type { RecordReplays } from "../kernel/traffic/replay-counts.ts";
 import type { Actor } from "./access/auth.ts";
+import type { RecordActionName } from "./record-actions/record-actions.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
 
 /** A view of the API with its times as numbers. */
@@ -63,15 +64,18 @@ export type ShownParts = RecordPageView["parts"];
 
 /** A change, by whom, and why. */
 export interface ChangeRequest {
-  readonly action: OperatorChange;
+  readonly action: RecordActionName;
   readonly by: Actor;
   /** Written to the record's timeline. */
   readonly reason: string;
   /** Only with `resolve`: what is replayed from now on. */
   readonly response: GivenResponse | null;
+  /** Nothing is changed: the answer says whether it would be. */
+  readonly isPreview: boolean;
 }
 
 export type ChangeResult =
+  /** Of a preview, the record as it is. */
   | { readonly kind: "changed"; readonly record: RecordDetail }
   | { readonly kind: "forgotten" }
   | { readonly kind: "refused"; readonly why: "none" }

@@ -42,12 +42,17 @@ const MAX_HEADERS = 100;
 const STATUS = "response.status must be a whole number from 200 to 599.";
 const HEADERS = 'response.headers must be a list of pairs: write [["content-type","application/json"]].';
 
-export const reasonSchema = v.pipe(
-  v.string('reason must be text: write {"reason":"…"}, why this is done.'),
-  v.trim(),
-  v.nonEmpty("reason must not be empty: write why this is done."),
-  v.maxLength(MAX_REASON_LENGTH, `reason must have at most ${MAX_REASON_LENGTH} characters.`),
-);
+/** The member of a request that says why, or what is noted. */
+export function whyText(name: string) {
+  return v.pipe(
+    v.string(`${name} must be text: write {"${name}":"…"}.`),
+    v.trim(),
+    v.nonEmpty(`${name} must not be empty.`),
+    v.maxLength(MAX_REASON_LENGTH, `${name} must have at most ${MAX_REASON_LENGTH} characters.`),
+  );
+}
+
+export const reasonSchema = whyText("reason");
 
 export const givenResponseEntries = {
   status: v.pipe(v.number(STATUS), v.integer(STATUS), v.minValue(200, STATUS), v.maxValue(599, STATUS)),
@@ -67,19 +72,4 @@ export const givenResponseSchema = v.strictObject(
     bodyBase64: v.exactOptional(givenResponseEntries.bodyBase64),
   },
   "response must be an object with status, headers, and body or bodyBase64.",
-);
-
-export const changeSchema = v.strictObject(
-  { reason: reasonSchema },
-  'The body must be JSON with nothing but a reason: write {"reason":"…"}.',
-);
-
-export const resolveSchema = v.strictObject(
-  {
-    reason: reasonSchema,
-    response: givenResponseSchema,
-    preview: v.exactOptional(v.boolean("preview must be true or false.")),
-    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
-  },
-  'The body must be JSON: write {"reason":"…","response":{"status":201,"headers":[],"body":""},"preview":true}.',
 );

@@ -13,6 +13,16 @@ export function withDescription<Schema extends v.GenericSchema>(
   return v.pipe(schema, v.metadata({ description, ...(examples.length === 0 ? {} : { examples }) }));
 }
 
+/** A member that the Worker parses, with the documentation that it does without. */
+export function describedMember(
+  schema: v.GenericSchema | v.ExactOptionalSchema<v.GenericSchema, undefined>,
+  text: { readonly description: string; readonly example: unknown } | undefined,
+): v.GenericSchema | v.ExactOptionalSchema<v.GenericSchema, undefined> {
+  if (text === undefined) throw new TypeError("a member of a request has no description");
+  const about = v.metadata({ description: text.description, examples: [text.example] });
+  return "wrapped" in schema ? v.exactOptional(v.pipe(schema.wrapped, about)) : v.pipe(schema, about);
+}
+
 /** Words that this gateway writes. Another version may write others, so readers accept any text. */
 export function wordsSchema<const Word extends string>(known: readonly Word[]): v.GenericSchema<Word, string> {
   const text = v.custom<Word>((value) => typeof value === "string", "not a text");

@@ -106,8 +106,10 @@ export class ShardOperator implements Operator {
   async change(id: RecordId, change: ChangeRequest): Promise<ChangeResult> {
     const address = await firstWith(this.#directory.of(keyHashOf(id)), (one) => this.#calls(one).has(id));
     if (address === null) return { kind: "refused", why: "none" };
-    const { headers = [], body = new Uint8Array() } = change.response ?? {};
-    const head: ChangeHead = { id, event: eventOf(change), headers };
+    // A preview gives nobody the response, so no object gets it.
+    const { headers = [], body = new Uint8Array() } = (change.isPreview ? null : change.response) ?? {};
+    const { isPreview } = change;
+    const head: ChangeHead = { id, event: eventOf(change), headers, isPreview };
     const response = await this.#fetch(address, CHANGE_CALL, encodeMessage({ head, body }));
     const { why, detail } = await response.json<ChangeAnswer>();
     if (why === "none" || why === "completed" || why === "remembered") return { kind: "refused", why };

@@ -92,4 +92,14 @@ const changeEvent = v.pipe(
   ),
 );
 
-export const eventSchema = v.variant("type", [attemptEvent, claimEvent, verificationEvent, changeEvent]);
+const noteEvent = v.pipe(
+  v.object({
+    type: v.literal("note"),
+    at: withDescription(timeSchema, "When it was written.", A_TIME),
+    by: withDescription(v.string(), "Who wrote it.", "ann"),
+    text: withDescription(v.string(), "What.", "Asked the bank, ticket 4711."),
+  }),
+  v.description("What an operator has written down. The last ten are kept."),
+);
+
+export const eventSchema = v.variant("type", [attemptEvent, claimEvent, verificationEvent, changeEvent, noteEvent]);

@@ -57,6 +57,7 @@ function viewEvent(event: TimelineEvent): EventView {
     }
     case "claim":
     case "verification":
+    case "note":
     case "change": {
       const { at, ...rest } = event;
       return { ...rest, at: isoTime(at) };

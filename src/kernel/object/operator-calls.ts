@@ -3,7 +3,7 @@
 
 import { answerCall, type AnsweredCall, jsonCall, rawCall, respondToCall } from "../call.ts";
 import type { ObjectClosing } from "../elsewhere.ts";
-import type { OperatorEvent, RefusedChange } from "../record/events.ts";
+import type { OperatorEvent, RecordEvent, RefusedChange } from "../record/events.ts";
 import type { HeldRows } from "../record/held-rows.ts";
 import type { CountedState } from "../record/record.ts";
 import { type TimelineEvent, timelineOf } from "../record/timeline.ts";
@@ -84,9 +84,11 @@ export interface ClosedState extends ObjectClosing {
 /** The head of a message that changes a record. With `resolve`, the message's body is the response's body. */
 export interface ChangeHead {
   readonly id: RecordId;
-  readonly event: OperatorEvent;
+  readonly event: RecordEvent;
   /** Only with `resolve`. */
   readonly headers: HeaderPairs;
+  /** Only says whether it would be refused. */
+  readonly isPreview: boolean;
 }
 
 export interface ChangeAnswer {
@@ -103,7 +105,7 @@ export interface OperatorPorts {
   readonly kept: Pick<SyncKvStorage, "get" | "put">;
   readonly ledger: Ledger;
   readonly list: RecordList;
-  readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
+  readonly steps: Pick<RecordSteps, "see" | "change" | "note" | "whyNot">;
   readonly closing: () => ObjectClosing | null;
   readonly databaseBytes: () => number;
   readonly placesTaken: () => number;
@@ -227,13 +229,19 @@ export class OperatorCalls {
 
   async #changeOne(request: Request): Promise<Response> {
     const { head, body: bytes } = decodeMessage<ChangeHead>(new Uint8Array(await request.arrayBuffer()));
-    const { id, event, headers } = head;
+    const { id, event, headers, isPreview } = head;
+    const { steps } = this.#ports;
+    if (isPreview) return this.#answer(id, steps.whyNot(id, event));
     const body = { kind: "inline", bytes } as const;
     const response = event.type === "resolve" ? { status: event.status, statusText: "", headers, body } : null;
+    if (event.type === "note") return this.#answer(id, steps.note(id, event));
     // Its answer may say what the operator wants to decide, who then decides about a result without knowing it.
     const wasAsked = await this.#ports.verificationEnd(id);
     const isNews = wasAsked && event.type === "forget" && this.inspect(id)?.record.state === "completed";
-    const why = isNews ? "in-flight" : changeRecord(this.#ports.steps, id, event, response);
+    return this.#answer(id, isNews ? "in-flight" : changeRecord(steps, id, event, response));
+  }
+
+  #answer(id: RecordId, why: RefusedChange | null): Response {
     const answer: ChangeAnswer = { why, detail: this.inspect(id) };
     return Response.json(answer);
   }

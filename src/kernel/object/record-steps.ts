@@ -1,12 +1,19 @@
 // One step of one record: load, step, save. Every change goes through here, from a request, an attempt, the alarm or an operator.
 
-import type { LifeCycleEvent, OperatorEvent, LifeCycleStep, RefusedChange } from "../record/events.ts";
+import type {
+  LifeCycleEvent,
+  LifeCycleStep,
+  NoteEvent,
+  OperatorEvent,
+  RecordEvent,
+  RefusedChange,
+} from "../record/events.ts";
 import { type CandidateRecord, chooseCandidate, mayStart } from "../record/candidate.ts";
 import { renewedAttempt } from "../record/verdict.ts";
 import { step } from "../record/life-cycle.ts";
 import { deadlineOf } from "../record/step.ts";
 import type { Attempt, IdempotencyRecord, Policy, Started } from "../record/record.ts";
-import { updateHistory } from "../record/timeline.ts";
+import { historyWithNote, updateHistory } from "../record/timeline.ts";
 import { durationMs, epochMs, type EpochMs, timeAfter, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import type { RecordChange, StepParticipation, StepChange, StepHook } from "../step-hook.ts";
@@ -67,6 +74,21 @@ export class RecordSteps {
     return reply.type === "unchangeable" ? reply.why : null;
   }
 
+  /** Writes something down in a record's history, whatever its state. Returns why not; `null` when it is written. */
+  note(id: RecordId, note: NoteEvent): RefusedChange | null {
+    const { ledger } = this.#ports;
+    const now = epochMs(Date.now());
+    const policy = ledger.find(id)?.record.policy;
+    // What time has ended comes before the note.
+    if (policy !== undefined) this.take(id, { type: "tick" }, policy, now);
+    const entry = ledger.find(id);
+    if (entry === null) return "none";
+    // Its history is erased with its response.
+    if (entry.record.state === "remembered") return "remembered";
+    ledger.saveHistory(id, entry, historyWithNote(entry.history, note, now));
+    return null;
+  }
+
   /**
    * Whether an answer of the origin may be on its way that decides what an operator would decide: one that the attempt still receives,
    * also after its verdict, or one to a verification. Released beside it, an accepted request would act twice.
@@ -86,11 +108,12 @@ export class RecordSteps {
   }
 
   /** Why an operator's change would be refused now; `null`: it would be made. Changes nothing. */
-  whyNot(id: RecordId, event: OperatorEvent): RefusedChange | null {
+  whyNot(id: RecordId, event: RecordEvent): RefusedChange | null {
     const found = this.#ports.ledger.find(id)?.record ?? null;
-    if (this.#isAnswerComing(id)) return "in-flight";
     const now = epochMs(Date.now());
     const record = found === null ? null : this.see(id, found, now);
+    if (event.type === "note") return record === null ? "none" : record.state === "remembered" ? record.state : null;
+    if (this.#isAnswerComing(id)) return "in-flight";
     if (record === null) return "none";
     const { reply } = step(record, event, record.policy, now);
     return reply.type === "unchangeable" ? reply.why : null;

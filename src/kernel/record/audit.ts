@@ -1,4 +1,4 @@
-// The words of the audit log: who operators are to the gateway, and which of their deeds are written down.
+// The words of the audit log: who operators are to the gateway, and what its entries call a deed.
 
 /** `admin` may read and change, `reader` may read. */
 export const ROLES = ["admin", "reader"] as const;
@@ -8,21 +8,5 @@ export type Role = (typeof ROLES)[number];
 export const PROOFS = ["token", "access"] as const;
 export type OperatorProof = (typeof PROOFS)[number];
 
-export const AUDITED = [
-  "release",
-  "resolve",
-  "forget",
-  "release-all",
-  "resolve-all",
-  "forget-all",
-  "forget-scope",
-  "resend",
-  "drop",
-  "set-position",
-  "close-layout",
-  "end-sessions",
-  "try-queue",
-  "read-body",
-  "sign-in",
-] as const;
-export type AuditedChange = (typeof AUDITED)[number];
+/** What was done, in the word of whoever does it: `release`, `close-layout`. */
+export const AUDIT_WORD = /^[a-z]+(?:-[a-z]+)*$/;

@@ -3,7 +3,7 @@
 
 import { assertForClaimant, type LifeCycleReply } from "./events.ts";
 import type { IdempotencyRecord, Started } from "./record.ts";
-import type { TimelineEvent } from "./timeline.ts";
+import { isResolved, lastEvent, type TimelineEvent } from "./timeline.ts";
 import type { AttemptId, EpochMs } from "./units.ts";
 
 /** How the name of a group of consumers begins among routes; no path begins like this. */
@@ -95,9 +95,7 @@ export function isCompletedBy(
   history: readonly TimelineEvent[],
   id: AttemptId,
 ): boolean {
-  const last = history.at(-1);
-  const isResolved = last?.type === "change" && last.action === "resolve";
-  return record?.state === "completed" && record.attempt.id === id && !isResolved;
+  return record?.state === "completed" && record.attempt.id === id && !isResolved(history);
 }
 
 /** Whether the attempt has said already that it had no effect. */
@@ -106,7 +104,7 @@ export function isReleasedBy(
   history: readonly TimelineEvent[],
   id: AttemptId,
 ): boolean {
-  const last = history.at(-1);
+  const last = lastEvent(history);
   const isOpen = record?.state === "failed" && record.attempt.id === id;
   return isOpen && last?.type === "attempt" && last.verdict === "refused";
 }

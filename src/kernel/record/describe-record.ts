@@ -38,12 +38,14 @@ export interface RecordDescription {
   readonly changes: readonly OperatorChange[];
 }
 
-/** `history` is the record's timeline, oldest first. */
+/** `timeline` is the record's, oldest first. */
 export function describeRecord(
   record: DescribedRecord,
-  history: readonly TimelineEvent[],
+  timeline: readonly TimelineEvent[],
   now: EpochMs,
 ): RecordDescription {
+  // What was noted says nothing of what happened.
+  const history = timeline.filter(({ type }) => type !== "note");
   const isLocked = record.lockedUntil > now;
   // The same rule as `operate` in the life cycle.
   const forget: readonly OperatorChange[] = isLocked ? [] : ["forget"];

@@ -100,6 +100,16 @@ export type OperatorEvent =
   /** The record is erased, as if it had never existed. */
   | { readonly type: "forget"; readonly by: string; readonly reason: string };
 
+/** What an operator writes down about a record. Nothing happens to the record, so this is no event of its life cycle. */
+export interface NoteEvent {
+  readonly type: "note";
+  readonly by: string;
+  readonly text: string;
+}
+
+/** What an operator does to a record: decides, or writes something down. */
+export type RecordEvent = OperatorEvent | NoteEvent;
+
 /**
  * Why an operator cannot change a record: it does not exist, an attempt may still be running or the origin is being asked about it, it
  * has its final answer, or only its key is left.

@@ -2,7 +2,7 @@
 // that the origin answered, each change by an operator. The state machine never reads it. Times are those of the event, not
 // of the moment when it was noticed, so reading a record changes nothing here either.
 
-import type { ClaimNote, LifeCycleEvent } from "./events.ts";
+import type { ClaimNote, LifeCycleEvent, NoteEvent } from "./events.ts";
 import type { Attempt, IdempotencyRecord } from "./record.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
@@ -43,13 +43,17 @@ export type TimelineEvent =
       readonly at: EpochMs;
       readonly by: string;
       readonly reason: string;
-    };
+    }
+  /** What an operator has written down about the record. */
+  | { readonly type: "note"; readonly at: EpochMs; readonly by: string; readonly text: string };
 
-/** What an operator may do to a record: allow another attempt, supply its response, or erase it. */
+/** What an operator may decide about a record: allow another attempt, supply its response, or erase it. */
 export type OperatorChange = "release" | "resolve" | "forget";
 
 /** Only the latest are kept, because a key may be retried without end. */
 const MAX_EVENTS = 50;
+/** So that notes never take the place of the attempts that they are about. */
+const MAX_NOTES = 10;
 
 /** The history after `event` changed `before` into `after` at `now`. It is the same array if nothing is added. */
 export function updateHistory(
@@ -71,6 +75,21 @@ export function updateHistory(
   return added.length === 0 ? past : [...past, ...added].slice(-MAX_EVENTS);
 }
 
+/** The history with one more note. */
+export function historyWithNote(
+  history: readonly TimelineEvent[],
+  { by, text }: NoteEvent,
+  at: EpochMs,
+): readonly TimelineEvent[] {
+  const notes = history.filter(isNote);
+  const oldest = notes.length < MAX_NOTES ? undefined : notes[0];
+  return [...history.filter((event) => event !== oldest), { type: "note", at, by, text } as const].slice(-MAX_EVENTS);
+}
+
+function isNote(event: TimelineEvent): boolean {
+  return event.type === "note";
+}
+
 /** What the consumer says of a claim that has been granted now; `null`: nothing. */
 function claimNote(
   before: IdempotencyRecord | null,
@@ -88,7 +107,7 @@ const UNREADABLE = "The stored request cannot be read, so no attempt is made.";
 
 /** What is said each time that a request is looked at is written once. */
 function isRepeated(added: TimelineEvent, history: readonly TimelineEvent[]): boolean {
-  return isUnreadable(added) && isUnreadable(history.at(-1));
+  return isUnreadable(added) && isUnreadable(lastEvent(history));
 }
 
 /** Whether the event says that the stored request cannot be read. */
@@ -104,13 +123,14 @@ export function timelineOf(
 ): readonly TimelineEvent[] {
   const { attempt } = record;
   switch (record.state) {
-    case "started":
-      return [...history, attempt.lockedUntil <= now ? ended(attempt, attempt.lockedUntil, "lost") : running(attempt)];
+    case "started": {
+      const isLost = attempt.lockedUntil <= now;
+      const own = isLost ? ended(attempt, attempt.lockedUntil, "lost") : running(attempt);
+      return inOrder(history, own, isLost ? attempt.lockedUntil : attempt.startedAt);
+    }
     case "completed": {
-      const last = history.at(-1);
-      const isResolved = last?.type === "change" && last.action === "resolve";
       const result = { ...ended(attempt, record.completedAt, "result"), status: record.status };
-      return isResolved ? history : [...history, result];
+      return isResolved(history) ? history : inOrder(history, result, record.completedAt);
     }
     case "waiting":
     case "failed":
@@ -120,6 +140,23 @@ export function timelineOf(
     case "remembered":
       return [];
   }
+}
+
+/** What happened at `at`, before the notes that were written later. */
+function inOrder(history: readonly TimelineEvent[], own: TimelineEvent, at: EpochMs): readonly TimelineEvent[] {
+  const before = history.findLastIndex((event) => event.type !== "note" || event.at < at) + 1;
+  return [...history.slice(0, before), own, ...history.slice(before)];
+}
+
+/** Whether an operator has given the response. */
+export function isResolved(history: readonly TimelineEvent[]): boolean {
+  const last = lastEvent(history);
+  return last?.type === "change" && last.action === "resolve";
+}
+
+/** The last thing that happened, whatever was noted since. */
+export function lastEvent(history: readonly TimelineEvent[]): TimelineEvent | undefined {
+  return history.findLast((event) => !isNote(event));
 }
 
 /** How the attempt of `before` ended, if `event` shows that; otherwise `null`. */

@@ -3,6 +3,7 @@
 // writes of a turn are one atomic commit (Durable Objects documentation, "write coalescing").
 
 import type { IdempotencyRecord } from "../record/record.ts";
+import type { TimelineEvent } from "../record/timeline.ts";
 import type { BodyNumber, RecordId } from "../record/units.ts";
 import { AliasRows } from "../previous-scope/aliases.ts";
 import type { StepParticipation } from "../step-hook.ts";
@@ -179,6 +180,13 @@ export class Ledger {
   /** Several changes as one. That of a record comes last, because it also changes what is in memory. */
   together(run: () => void): void {
     this.#transaction(run);
+  }
+
+  /** Writes a record's history, and nothing else of it. */
+  saveHistory(id: RecordId, entry: RecordEntry, history: readonly TimelineEvent[]): void {
+    this.#rows.putHistory(id, entry.rowLocation, history);
+    const held = this.#inFlight.get(id);
+    if (held !== undefined) this.#inFlight.set(id, { ...held, history });
   }
 
   #write(

@@ -132,6 +132,10 @@ export class RecordRows {
     this.#sql.exec(`UPDATE records SET number = ${NUMBER} WHERE ${AT_PLACE}`, ...valuesOf(to), expiryBucket, slot, id);
   }
 
+  putHistory(id: RecordId, { expiryBucket, slot }: RowLocation, history: readonly TimelineEvent[]): void {
+    this.#sql.exec(`UPDATE records SET history = ? WHERE ${AT_PLACE}`, JSON.stringify(history), expiryBucket, slot, id);
+  }
+
   erase(id: RecordId, { expiryBucket, slot }: RowLocation): void {
     this.#sql.exec(`DELETE FROM records WHERE ${AT_PLACE}`, expiryBucket, slot, id);
   }

@@ -1,9 +1,8 @@
 // Forms for what an administrator may do to a record. Each states the consequence and asks for a reason and a confirmation.
 
-import type { OperatorChange } from "../../kernel/record/timeline.ts";
 import type { RecordDetail } from "../operator.ts";
 import type { PreviewView } from "../change-schema.ts";
-import { changeText } from "./change-texts.ts";
+import { actionNamed, formText, type RecordActionName } from "../record-actions/record-actions.ts";
 import { FormToken, SiteName } from "./page.tsx";
 import { FormField, isFromExample, ResponseFields } from "./response-fields.tsx";
 import type { ExampleResponse } from "../example-response.ts";
@@ -11,7 +10,7 @@ import type { ConsoleView } from "./view.ts";
 
 /** What was typed, shown again with its errors. */
 export interface ChangeDraft {
-  readonly action: OperatorChange;
+  readonly action: RecordActionName;
   readonly errors: readonly string[];
   readonly fields: Readonly<Record<string, string>>;
   /** What retries would get; shown instead of the form. */
@@ -21,7 +20,7 @@ export interface ChangeDraft {
 interface ChangeFormsProps {
   readonly view: ConsoleView;
   readonly record: RecordDetail;
-  readonly changes: readonly OperatorChange[];
+  readonly changes: readonly RecordActionName[];
   readonly draft: ChangeDraft | null;
   readonly example: ExampleResponse | null;
 }
@@ -33,12 +32,10 @@ export function ChangeForms({ view, record, changes, draft, example }: ChangeFor
     <div class="decide">
       {isTooLate ? <Errors draft={draft} id="errors" /> : null}
       {changes.map((action) => (
-        <details
-          id={`${action}-form`}
-          open={draft?.action === action || (action === "resolve" && draft === null && record.state === "unknown")}
-        >
+        <details id={`${action}-form`} open={draft?.action === action}>
           <summary>
-            <strong>{TITLES[action]}</strong> <span class="soft">{changeText(action, record).summary}</span>
+            <strong>{actionNamed(action).words.title}</strong>{" "}
+            <span class="soft">{formText(action, record).summary}</span>
           </summary>
           {draft?.action === action && draft.preview !== null ? (
             <PreviewForm view={view} record={record} preview={draft.preview} fields={draft.fields} />
@@ -58,10 +55,12 @@ export function ChangeForms({ view, record, changes, draft, example }: ChangeFor
 }
 
 interface ChangeFormProps extends Omit<ChangeFormsProps, "changes"> {
-  readonly action: OperatorChange;
+  readonly action: RecordActionName;
 }
 
 function ChangeForm({ view, record, action, draft, example }: ChangeFormProps) {
+  const { why, takesResponse } = actionNamed(action);
+  const { label, hint, button } = formText(action, record);
   const id = (name: string): string => `${action}-${name}`;
   const errors = draft?.errors ?? [];
   const errorsId = errors.length === 0 ? undefined : id("errors");
@@ -69,24 +68,15 @@ function ChangeForm({ view, record, action, draft, example }: ChangeFormProps) {
     <form method="post" action={view.paths.change(record.id, action)} aria-describedby={errorsId}>
       <FormToken view={view} />
       {draft === null || errors.length === 0 ? null : <Errors draft={draft} id={id("errors")} />}
-      {action === "resolve" ? (
-        <ResponseFields view={view} id={id} fields={draft?.fields ?? {}} example={example} />
-      ) : null}
-      <FormField id={id("reason")} label="Reason" hint="Kept in the record's timeline.">
-        <input
-          id={id("reason")}
-          name="reason"
-          required
-          maxlength={1000}
-          autocomplete="off"
-          value={draft?.fields["reason"]}
-        />
+      {takesResponse ? <ResponseFields view={view} id={id} fields={draft?.fields ?? {}} example={example} /> : null}
+      <FormField id={id(why)} label={label} hint={hint}>
+        <input id={id(why)} name={why} required maxlength={1000} autocomplete="off" value={draft?.fields[why]} />
       </FormField>
-      {action === "resolve" ? null : <Confirmation action={action} record={record} />}
+      {takesResponse ? null : <Confirmation action={action} record={record} />}
       <div class="act">
-        <button class={action === "resolve" ? "main" : undefined}>{changeText(action, record).button}</button>
+        <button class={takesResponse ? "main" : undefined}>{button}</button>
         {/* After the other, which the Enter key presses. */}
-        {action === "resolve" && example?.hasText === true && !isFromExample(draft?.fields ?? {}) ? (
+        {takesResponse && example?.hasText === true && !isFromExample(draft?.fields ?? {}) ? (
           <button name="step" value="example" formnovalidate>
             Show another response's body as an example
           </button>
@@ -108,10 +98,10 @@ function Errors({ draft, id }: { readonly draft: ChangeDraft; readonly id: strin
 }
 
 function Confirmation({ action, record }: Pick<ChangeFormProps, "action" | "record">) {
-  return (
+  const { confirmation } = formText(action, record);
+  return confirmation === null ? null : (
     <label class="check">
-      <input id={`${action}-confirmed`} type="checkbox" name="confirmed" value="yes" required />{" "}
-      {changeText(action, record).confirmation}
+      <input id={`${action}-confirmed`} type="checkbox" name="confirmed" value="yes" required /> {confirmation}
     </label>
   );
 }
@@ -194,5 +184,3 @@ export function PreviewCard({ preview, omits }: ResponsePreviewProps) {
     </>
   );
 }
-
-export const TITLES = { resolve: "Resolve", release: "Release", forget: "Forget" } as const;

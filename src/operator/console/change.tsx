@@ -2,17 +2,16 @@
 
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono, MiddlewareHandler } from "hono";
-import type { OperatorChange } from "../../kernel/record/timeline.ts";
 import { recordId } from "../../kernel/record/units.ts";
 import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
+import { ACTION_NAMES, actionNamed, type RecordActionName } from "../record-actions/record-actions.ts";
 import type { ChangeRequest, ChangeResult, RecordDetail } from "../operator.ts";
 import { elapsedText } from "./browser/times.ts";
 import type { ChangeDraft } from "./change-forms.tsx";
 import type { SignedRequest } from "./guard.ts";
 import { MessagePage, showPage } from "./page.tsx";
 import { RecordDetailPage } from "./record.tsx";
-import { CHANGES } from "../request-schema.ts";
 import type { ExampleFinder } from "../resolve-example.ts";
 import { isFromExample } from "./response-fields.tsx";
 import type { ConsolePorts, ConsolePaths, ConsoleView } from "./view.ts";
@@ -24,10 +23,10 @@ export function changeRoutes(
   { operator }: ConsolePorts,
   examples: ExampleFinder,
 ): void {
-  app.post(`${paths.records}/:id{[0-9a-f]{64}}/:action{release|resolve|forget}`, async (c) => {
+  app.post(`${paths.records}/:id{[0-9a-f]{64}}/:action{${ACTION_NAMES.join("|")}}`, async (c) => {
     const { view, fields } = c.var;
     const id = recordId(c.req.param("id"));
-    const action = CHANGES.find((one) => one === c.req.param("action"));
+    const action = ACTION_NAMES.find((name) => name === c.req.param("action"));
     if (action === undefined) return c.notFound();
     const page = async (record: RecordDetail, draft: ChangeDraft, status = 200): Promise<Response> => {
       const example = await examples.of(record, view.viewer.actor, view.now);
@@ -39,7 +38,7 @@ export function changeRoutes(
       return page(record, await withExample(record, fields, examples, view));
     }
     const reading = readChange(action, fields);
-    const given = reading.ok && reading.isPreview ? reading.change.response : null;
+    const given = reading.ok && reading.change.isPreview ? reading.change.response : null;
     const result =
       reading.ok && given === null ? await operator.change(id, { ...reading.change, by: view.viewer.actor }) : null;
     if (result !== null && result.kind !== "refused") {
@@ -104,25 +103,24 @@ function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): strin
 }
 
 type ChangeReading =
-  | { readonly ok: true; readonly change: Omit<ChangeRequest, "by">; readonly isPreview: boolean }
+  | { readonly ok: true; readonly change: Omit<ChangeRequest, "by"> }
   | { readonly ok: false; readonly errors: readonly string[] };
 
-function readChange(action: OperatorChange, fields: Readonly<Record<string, string>>): ChangeReading {
-  const { reason = "", confirmed } = fields;
-  const isPreview = action === "resolve" && fields["step"] !== "give";
-  const isGiven = isPreview ? { preview: true } : { confirm: true };
-  const asked = action === "resolve" ? { reason, response: responseOf(fields), ...isGiven } : { reason };
+function readChange(action: RecordActionName, fields: Readonly<Record<string, string>>): ChangeReading {
+  const { why, takesResponse, form } = actionNamed(action);
+  const isPreview = takesResponse && fields["step"] !== "give";
+  const given = isPreview ? { preview: true } : { confirm: true };
+  const asked = { [why]: fields[why] ?? "", ...(takesResponse ? { response: responseOf(fields), ...given } : {}) };
   const parsed = parseChange(action, new TextEncoder().encode(JSON.stringify(asked)));
+  const isConfirmed = isPreview || form.confirmation === null || fields["confirmed"] === "yes";
   const errors = [
     ...(parsed.ok ? [] : [parsed.reason]),
-    ...(isPreview || confirmed === "yes" ? [] : ["Confirm the change: tick the box above the button."]),
-    ...(action !== "resolve" || fields["step"] === "edit" || !isFromExample(fields) || fields["adapted"] === "yes"
+    ...(isConfirmed ? [] : ["Confirm the change: tick the box above the button."]),
+    ...(!takesResponse || fields["step"] === "edit" || !isFromExample(fields) || fields["adapted"] === "yes"
       ? []
       : ["Confirm that nothing of the other request is left in the body: tick the box below it."]),
   ];
-  if (!parsed.ok || errors.length > 0) return { ok: false, errors };
-  const { isPreview: _, ...change } = parsed.value;
-  return { ok: true, change, isPreview };
+  return parsed.ok && errors.length === 0 ? { ok: true, change: parsed.value } : { ok: false, errors };
 }
 
 /** What was typed as a response. */

@@ -10,6 +10,7 @@ import type { ExampleResponse } from "../example-response.ts";
 import { FormToken, ConsolePage } from "./page.tsx";
 import { RecordFacts } from "./record-facts.tsx";
 import { byteText } from "./shards.tsx";
+import type { RecordActionName } from "../record-actions/record-actions.ts";
 import { StateBadge } from "./state.tsx";
 import { TimelineCard } from "./timeline.tsx";
 import type { ConsoleView } from "./view.ts";
@@ -29,6 +30,8 @@ const NOTES = { settled: "note completed", unknown: "note unknown", neutral: "no
 export function RecordDetailPage({ view, record, draft, example }: RecordDetailPageProps) {
   const { key, state } = record;
   const { tone, headline, retry, advice, changes } = describeRecord(record, record.timeline, epochMs(view.now));
+  // What decides nothing is possible while there is a history.
+  const offered: readonly RecordActionName[] = state === "remembered" ? changes : [...changes, "note"];
   return (
     <ConsolePage
       view={view}
@@ -62,7 +65,7 @@ export function RecordDetailPage({ view, record, draft, example }: RecordDetailP
             </div>
             <p class="empty">{advice}</p>
             {view.viewer.actor.role === "admin" ? (
-              <ChangeForms view={view} record={record} changes={changes} draft={draft} example={example} />
+              <ChangeForms view={view} record={record} changes={offered} draft={draft} example={example} />
             ) : (
               <p class="empty">You are signed in with the read-only token. Changes need the administrator token.</p>
             )}

@@ -59,6 +59,16 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
           </div>
         </li>
       );
+    case "note":
+      return (
+        <li class="noted">
+          <strong>Note</strong> by {event.by}
+          <p class="said">{event.text}</p>
+          <div class="soft small">
+            <TimeText at={event.at} now={now} />
+          </div>
+        </li>
+      );
   }
 }
 

@@ -177,7 +177,7 @@ describe("release, resolve, forget", () => {
     const key = await unknownKey();
     const { code, stdout } = await onceway("records", "release", "--key", key, "--reason", "not in the books");
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^released: a request with this key starts attempt 2/);
+    expect(stdout).toMatch(/^released: [0-9a-f]{64}\n[^]* The next request with this key starts attempt 2/);
     expect(stdout).toMatch(/release by admin: not in the books/);
     const answer = await until(async () => {
       const tried = await client.send({ path: `/hold/${key}`, key });

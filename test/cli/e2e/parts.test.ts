@@ -152,7 +152,7 @@ it("forgets a caller and says how many records it has forgotten when a part is r
 it.each([
   ["resend", "sent again: 400 events\n"],
   ["drop", "dropped: 400 events\n"],
-])("outbox %s says how many events it has changed when a part is refused", async (action, done) => {
+])("events %s says how many events it has changed when a part is refused", async (action, done) => {
   parts = [{ events: 400, more: true, unreachable: [] }];
   refusal = "lost";
   const { code, stdout, stderr } = await onceway("events", action, "billing", "--yes");
@@ -164,7 +164,7 @@ it.each([
 it("a change whose answer is lost may have been made, and a preview changes nothing", async () => {
   parts = [];
   refusal = "lost";
-  const all = ["release", "--all", "--state", "unknown"];
+  const all = ["records", "release", "--all", "--state", "unknown"];
   const maybe = "The change may have been made all the same: look before you repeat it.";
   const changed = await onceway(...all, "--yes", "--as-of", UNTIL);
   expect([changed.code, changed.stderr]).toEqual([2, expect.stringContaining(maybe)]);

@@ -43,6 +43,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   release: { reason: "x" },
   resolve: { reason: "x", response: { status: 200, body: "forged" }, confirm: true },
   forget: { reason: "x" },
+  note: { text: "forged" },
 };
 
 let scene: OperatorScene;
@@ -104,6 +105,7 @@ it("the OpenAPI file marks the changes and bodies that a read-only token may not
     "endSessions",
     "forget",
     "forgetScope",
+    "note",
     "release",
     "resendEvents",
     "resolve",

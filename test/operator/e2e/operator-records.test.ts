@@ -18,6 +18,7 @@ beforeAll(async () => {
     { path: "/other/*", shards: 3 },
     { path: "/listed/*", shards: 3 },
     { path: "/large/*", max_response_body: 1000 },
+    { path: "/patient", timeout: "60s", lock: "70s" },
   ]);
 });
 afterAll(() => scene.close());
@@ -240,6 +241,67 @@ describe("a change", () => {
       (await scene.ask("POST", `/records/${id}/resolve`, { body: { confirm: true, reason: "x", response } })).status,
     ).toBe(200);
     expect((await scene.send({ path, key })).body.byteLength).toBe(1 << 20);
+  });
+});
+
+describe("a note", () => {
+  it("is possible while an attempt is in flight, stays in order, and costs the record neither its state nor its response", async () => {
+    const key = freshKey();
+    const message = { path: "/patient", key };
+    const first = scene.send({ ...message, behave: { hold: true, status: 201, body: "first" } });
+    await scene.origin.arrived(key);
+    const id = await idOf(key);
+    const write = (text: string) => scene.ask("POST", `/records/${id}/note`, { body: { text } });
+    const during = await write("asked the bank");
+    expect(during).toMatchObject({ status: 200, json: { state: "started" } });
+    await scene.origin.release(key);
+    expect((await first).body.toString()).toBe("first");
+    expect(await write("it was paid")).toMatchObject({
+      status: 200,
+      json: {
+        state: "completed",
+        responseKept: true,
+        description: { headline: "The origin answered 201: the operation took effect." },
+        timeline: [
+          { type: "note", text: "asked the bank" },
+          { verdict: "result" },
+          { type: "note", text: "it was paid" },
+        ],
+      },
+    });
+    expect((await scene.send(message)).body.toString()).toBe("first");
+    expect(await scene.origin.effects(key)).toBe(1);
+    expect((await write(" ")).status).toBe(400);
+    expect((await scene.ask("POST", `/records/${"0".repeat(64)}/note`, { body: { text: "x" } })).status).toBe(404);
+  });
+
+  it("says nothing of what was decided: a resolved record stays resolved, and a released one released", async () => {
+    const { id } = await unknownKey();
+    const body = { confirm: true, reason: "ledger", response: RESOLUTION };
+    await scene.ask("POST", `/records/${id}/resolve`, { body });
+    const noted = await scene.ask("POST", `/records/${id}/note`, { body: { text: "ticket 4711" } });
+    expect(noted.json).toMatchObject({
+      description: { headline: "Resolved." },
+      timeline: [{ type: "attempt" }, { type: "change", action: "resolve" }, { type: "note", by: "admin" }],
+    });
+  });
+});
+
+describe("a preview", () => {
+  it("of any action changes nothing, and refuses what the action itself would be refused", async () => {
+    const { id } = await unknownKey();
+    const preview = (action: string, body: object) =>
+      scene.ask("POST", `/records/${id}/${action}`, { body: { ...body, preview: true } });
+    const reason = "what if";
+    expect(await preview("release", { reason })).toMatchObject({ status: 200, json: { state: "unknown" } });
+    expect(await preview("note", { text: reason })).toMatchObject({ status: 200, json: { timeline: [{}] } });
+    expect(await preview("forget", { reason })).toMatchObject({ status: 409, json: { code: "change-refused" } });
+    const resolved = await preview("resolve", { reason, response: RESOLUTION });
+    expect(resolved).toMatchObject({ status: 200, json: { preview: { status: RESOLUTION.status } } });
+    expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown", timeline: [{}] });
+    await scene.ask("POST", `/records/${id}/resolve`, { body: { confirm: true, reason, response: RESOLUTION } });
+    expect(await preview("release", { reason })).toMatchObject({ status: 409, json: { code: "change-refused" } });
+    expect(await preview("resolve", { reason, response: RESOLUTION })).toMatchObject({ status: 409 });
   });
 });
 

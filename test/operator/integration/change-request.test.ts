@@ -21,12 +21,12 @@ describe("a change request", () => {
   });
 
   it.each([
-    ["release", new Uint8Array(), "nothing but a reason"],
-    ["release", new Uint8Array([0x22, 0xff, 0x22]), "nothing but a reason"],
-    ["release", {}, "nothing but a reason"],
+    ["release", new Uint8Array(), 'The body must be JSON: write {"reason"'],
+    ["release", new Uint8Array([0x22, 0xff, 0x22]), 'The body must be JSON: write {"reason"'],
+    ["release", {}, 'The body must be JSON: write {"reason"'],
     ["release", { reason: " " }, "must not be empty"],
     ["release", { reason: "x".repeat(1001) }, "at most 1000 characters"],
-    ["forget", { reason: "x", response: RESPONSE }, "nothing but a reason"],
+    ["forget", { reason: "x", response: RESPONSE }, 'The body must be JSON: write {"reason"'],
     ["resolve", { reason: "x", confirm: true }, "The body must be JSON: write"],
     ["resolve", { reason: "x", response: RESPONSE }, "Write preview: true to see it"],
     ["resolve", { reason: "x", response: RESPONSE, preview: true, confirm: true }, "Write preview: true to see it"],

@@ -1,11 +1,10 @@
 // `onceway audit`: lists what operators did, newest first, or writes all of it to a file.
 
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { InferOutput } from "valibot";
 
 import { parseDuration } from "../../../kernel/config/units.ts";
-import { AUDITED } from "../../../kernel/record/audit.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { writePieces } from "../../../cli/arguments.ts";
 import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText, shortenText } from "../../../cli/look.ts";
@@ -46,7 +45,7 @@ function defineAudit(command: Command): void {
 function withFilter(command: Command): Command {
   return command
     .option("--by <NAME>", "only what this operator did: a name, or an e-mail address")
-    .addOption(new Option("--action <ACTION>", "only this").choices(AUDITED))
+    .option("--action <ACTION>", "only this, as entries have it: release, release-all, resend")
     .option("--since <TIME>", "only what was done within this time: 30m, 24h, 7d", readSince);
 }
 

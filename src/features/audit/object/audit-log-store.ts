@@ -4,7 +4,7 @@
 
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { answerCall, type AnsweredCall, jsonCall } from "../../../kernel/call.ts";
-import type { AuditedChange, OperatorProof, Role } from "../../../kernel/record/audit.ts";
+import type { OperatorProof, Role } from "../../../kernel/record/audit.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import type { LedgerSql } from "../../../kernel/store/schema.ts";
 
@@ -14,7 +14,7 @@ export interface AuditEntry {
   readonly by: string;
   readonly role: Role;
   readonly via: OperatorProof;
-  readonly action: AuditedChange;
+  readonly action: string;
   /** What was changed, such as a record's id; `null`: the whole gateway. */
   readonly target: string | null;
   readonly reason: string | null;
@@ -34,7 +34,7 @@ export interface AuditedEntry extends AuditEntry {
 /** `null` means any. */
 export interface AuditQuery {
   readonly by: string | null;
-  readonly action: AuditedChange | null;
+  readonly action: string | null;
   /** Not written before. */
   readonly since: number | null;
   /** Only entries before this one. */

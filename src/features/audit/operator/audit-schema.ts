@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import { AUDITED, PROOFS, ROLES } from "../../../kernel/record/audit.ts";
+import { PROOFS, ROLES } from "../../../kernel/record/audit.ts";
 import {
   A_TIME,
   withDescription,
@@ -19,7 +19,7 @@ export const auditEntrySchema = v.object({
   by: withDescription(v.string(), "Who: an operator's name, an e-mail address (with Access), admin or reader.", "ann"),
   role: withDescription(wordsSchema(ROLES), "The operator's role.", "admin"),
   via: withDescription(wordsSchema(PROOFS), "How the operator was known.", "token"),
-  action: withDescription(wordsSchema(AUDITED), "What was done.", "release"),
+  action: withDescription(v.string(), "What was done: release, release-all, resend.", "release"),
   target: withDescription(
     v.nullable(v.string()),
     "To what: a record's id, a filter of records (with a digest of its key) and its time, the parts of a scope, a destination (and an event's id), a layout, a queue; null: to the gateway.",

@@ -1,6 +1,6 @@
 // The operations of the operator API on the audit log, as the OpenAPI document describes them.
 
-import { AUDITED } from "../../../kernel/record/audit.ts";
+import { AUDIT_WORD } from "../../../kernel/record/audit.ts";
 import { type OpenApiJson, type OpenApiFeature, queryParameter } from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
@@ -41,7 +41,11 @@ function parameters(): readonly OpenApiJson[] {
   const { defaultLimit, maxLimit } = LIST_LIMITS;
   return [
     queryParameter("by", { type: "string", minLength: 1, maxLength: 254 }, "Only what this operator did."),
-    queryParameter("action", { type: "string", enum: AUDITED }, "Only this."),
+    queryParameter(
+      "action",
+      { type: "string", pattern: AUDIT_WORD.source, examples: ["release", "release-all", "resend"] },
+      "Only this.",
+    ),
     queryParameter("since", { type: "string", examples: ["24h", "7d"] }, "Only what was done within this time."),
     queryParameter(
       "limit",

@@ -1,7 +1,6 @@
 // The audit log of operators (features/audit/object/audit-log-store.ts) as the Worker writes it. Each entry is written before the change is made, so that
 // nothing is changed of which there is no word: if it cannot be written, the call rejects with AuditUnavailable, and the API answers 503.
 
-import type { AuditedChange } from "../../../kernel/record/audit.ts";
 import type { AskOperators } from "../../../kernel/worker-feature.ts";
 import { AUDIT_CALLS, type AuditEntry, type AuditPage, type AuditQuery } from "../object/audit-log-store.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
@@ -26,7 +25,7 @@ export class OperatorsAudit implements AuditLog {
 
   async record<T>(
     { name: by, role, via, address }: Actor,
-    action: AuditedChange,
+    action: string,
     { target, reason = null, key = null }: AuditTarget,
     change: () => Promise<T>,
     outcomeOf: (result: T) => string,

@@ -4,7 +4,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { InferOutput } from "valibot";
 
-import type { OperatorChange } from "../../../kernel/record/timeline.ts";
+import type { RecordAction } from "../../../operator/record-actions/action.ts";
+import type { RecordActionName } from "../../../operator/record-actions/record-actions.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import type { BulkChanges, ChangeAllOptions } from "../../../cli/change-record.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
@@ -16,7 +17,7 @@ import {
   type OperatorClient,
   type RecordOptions,
   type ResolvedResponse,
-  resolutionBody,
+  responseMember,
 } from "../../../cli/operator-client.ts";
 import { connectOperator, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { startProgress } from "../../../cli/read-pages.ts";
@@ -28,7 +29,7 @@ type AllChanged = InferOutput<typeof allChangedSchema>;
 
 /** A change of all records that a filter matches. */
 interface AllChangeRequest {
-  readonly change: OperatorChange;
+  readonly change: RecordActionName;
   readonly filter: RecordOptions;
   readonly reason: string;
   /** Only with `resolve`. */
@@ -40,12 +41,6 @@ interface AllChangeRequest {
   readonly until?: string;
   readonly cursor?: string;
 }
-
-const DONE: Readonly<Record<OperatorChange, string>> = {
-  release: "released",
-  resolve: "resolved",
-  forget: "forgotten",
-};
 
 function withAll(command: Command): Command {
   return withFilter(
@@ -91,11 +86,12 @@ function hasCondition(options: FilterOptions): boolean {
 }
 
 async function changeAll(
-  change: OperatorChange,
+  { name: change, words }: RecordAction<RecordActionName>,
   reason: string,
   options: ChangeAllOptions,
-  response?: ResolvedResponse,
+  response: ResolvedResponse | null,
 ): Promise<void> {
+  const { past } = words;
   const { dryRun, yes, asOf } = options;
   const dialogue = openDialogue();
   if (dryRun !== true && (yes === true ? asOf === undefined : dialogue === null)) {
@@ -105,7 +101,7 @@ async function changeAll(
     );
   }
   const client = connectOperator(options);
-  const given = response === undefined ? {} : { response };
+  const given = response === null ? {} : { response };
   const request = { change, filter: filterOf(options), reason, ...given };
   let until = asOf;
   if (until === undefined) {
@@ -114,17 +110,17 @@ async function changeAll(
       return report(
         found,
         options,
-        `${foundText(change, found)}\n\nTo do it: --yes --as-of ${printableText(found.until)}`,
+        `${foundText(past, found)}\n\nTo do it: --yes --as-of ${printableText(found.until)}`,
       );
     }
-    process.stderr.write(`${foundText(change, found)}\n`);
-    if (dialogue === null || !(await askYes(dialogue, `${found.changed} to be ${DONE[change]}. Go on?`))) {
+    process.stderr.write(`${foundText(past, found)}\n`);
+    if (dialogue === null || !(await askYes(dialogue, `${found.changed} to be ${past}. Go on?`))) {
       throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
     }
     ({ until } = found);
   }
   const { sum: done, stopped } = await forEachPart(client, { ...request, confirm: true, until });
-  report(done, options, `${DONE[change]}: ${done.changed} of ${recordsText(done.matched)}`);
+  report(done, options, `${past}: ${done.changed} of ${recordsText(done.matched)}`);
   reportStopped(
     stopped,
     `the other records that match were not counted, and some may have been changed. Run it again with --yes --as-of ${until}.`,
@@ -159,7 +155,8 @@ function changePart(
 ): Promise<AllChanged> {
   return client.read(allChangedSchema, "/records/change", {
     ...request,
-    ...(response === undefined ? { reason } : resolutionBody(reason, response)),
+    reason,
+    ...(response === undefined ? {} : responseMember(response)),
     filter: Object.fromEntries(conditionsOf(filter)),
   });
 }
@@ -199,12 +196,12 @@ function previewOfBoth(one: AllChanged["preview"], other: AllChanged["preview"])
   return { ...one, headers: one.headers.filter(([name]) => !omittedHeaders.includes(name)), omittedHeaders };
 }
 
-function foundText(change: OperatorChange, { matched, states, changed, records, preview }: AllChanged): string {
+function foundText(past: string, { matched, states, changed, records, preview }: AllChanged): string {
   const byState = Object.entries(states).filter(([, count]) => count > 0);
   const counts = byState.map(([state, count]) => `${count} ${state}`).join(", ");
   return [
     `${recordsText(matched)} match${matched === 1 ? "es" : ""}${counts === "" ? "" : `: ${counts}`}`,
-    `${recordsText(changed)} would be ${DONE[change]}`,
+    `${recordsText(changed)} would be ${past}`,
     ...(records.length === 0 ? [] : ["", recordsTable(records, Date.now(), lookOf(process.stderr))]),
     ...(records.length < matched ? ["…"] : []),
     ...(preview === null ? [] : ["", previewText(preview)]),

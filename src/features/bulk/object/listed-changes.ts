@@ -4,7 +4,7 @@
 import { changeRecord } from "../../../kernel/object/operator-calls.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { rawCall, respondToCall } from "../../../kernel/call.ts";
-import type { OperatorEvent, RefusedChange } from "../../../kernel/record/events.ts";
+import type { RecordEvent, RefusedChange } from "../../../kernel/record/events.ts";
 import type { IdempotencyRecord } from "../../../kernel/record/record.ts";
 import { hasEndedSince, lastDecisionSince, type TimelineEvent, timelineOf } from "../../../kernel/record/timeline.ts";
 import { type EpochMs, epochMs, type RecordId } from "../../../kernel/record/units.ts";
@@ -29,7 +29,7 @@ export interface ListedState {
 /** The head of a message that changes listed records. With `resolve`, the message's body is the body of every response. */
 export interface ListedChangeHead {
   readonly records: readonly ListedState[];
-  readonly event: OperatorEvent;
+  readonly event: RecordEvent;
   readonly headers: HeaderPairs;
   /** Only says what would be done. */
   readonly isPreview: boolean;
@@ -45,7 +45,7 @@ export type ListedOutcome = "changed" | "skipped" | "decided" | Exclude<RefusedC
 
 export interface ListedChangePorts {
   readonly ledger: Pick<Ledger, "find">;
-  readonly steps: Pick<RecordSteps, "see" | "change" | "whyNot">;
+  readonly steps: Pick<RecordSteps, "see" | "change" | "note" | "whyNot">;
 }
 
 /** Answers with an outcome for each record, in their order. */
@@ -67,9 +67,9 @@ function changeOne(
   const entry = ledger.find(id);
   const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
   if (entry === null || record === null || !isAsListed(record, listed)) return "skipped";
-  if (lastDecisionSince(entry.history, since) !== null) return "decided";
-  if (hasEndedSince(timelineOfNow(entry, record), since)) return "skipped";
-  const why = isPreview ? steps.whyNot(id, event) : changeRecord(steps, id, event, response);
+  if (isDone(entry.history, event, since)) return "decided";
+  if (event.type !== "note" && hasEndedSince(timelineOfNow(entry, record), since)) return "skipped";
+  const why = isPreview ? steps.whyNot(id, event) : change(steps, id, event, response);
   if (why === null) return "changed";
   return why === "none" ? "skipped" : why;
 }
@@ -81,6 +81,22 @@ function isAsListed({ state, attempt }: IdempotencyRecord, listed: ListedState):
 /** The stored record says how an attempt was lost. One that is still started here shows that its attempt is alive. */
 function timelineOfNow({ history, record: stored }: Entry, record: IdempotencyRecord): readonly TimelineEvent[] {
   return timelineOf(history, record.state === "started" ? record : stored, epochMs(Date.now()));
+}
+
+function change(
+  steps: ListedChangePorts["steps"],
+  id: RecordId,
+  event: RecordEvent,
+  response: StoredResponse | null,
+): RefusedChange | null {
+  return event.type === "note" ? steps.note(id, event) : changeRecord(steps, id, event, response);
+}
+
+/** Whether it has been done since: of a note, the same one; of a decision, any. */
+function isDone(history: readonly TimelineEvent[], event: RecordEvent, since: EpochMs): boolean {
+  if (event.type !== "note") return lastDecisionSince(history, since) !== null;
+  const { by, text } = event;
+  return history.some((past) => past.type === "note" && past.at >= since && past.text === text && past.by === by);
 }
 
 export function bulkObject(kernel: ObjectKernel): ObjectFeature {

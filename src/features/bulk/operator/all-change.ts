@@ -21,7 +21,6 @@ export interface AllChange extends ChangeRequest {
   readonly written: Readonly<Record<string, string>>;
   /** When it was first asked for. What began later, or was changed by an operator later, is left. */
   readonly until: EpochMs;
-  readonly isPreview: boolean;
   /** From the result before; `null`: from the beginning. */
   readonly cursor: string | null;
 }

@@ -2,13 +2,14 @@
 
 import * as v from "valibot";
 
-import { CHANGES, givenResponseSchema, reasonSchema } from "../../../operator/request-schema.ts";
+import { ACTION_NAMES } from "../../../operator/record-actions/record-actions.ts";
+import { givenResponseSchema, reasonSchema } from "../../../operator/request-schema.ts";
 
 const FILTER =
   'filter must have the conditions of a list, each as text: write {"state":"unknown","route":"/v1/payments"}.';
 
 export const changeAllEntries = {
-  change: v.picklist(CHANGES, `change must be one of ${CHANGES.join(", ")}.`),
+  change: v.picklist(ACTION_NAMES, `change must be one of ${ACTION_NAMES.join(", ")}.`),
   filter: v.record(v.string(FILTER), v.string(FILTER), FILTER),
   preview: v.boolean("preview must be true or false."),
   confirm: v.boolean("confirm must be true or false."),

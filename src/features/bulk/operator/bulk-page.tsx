@@ -1,10 +1,9 @@
 // What the page shows on which an administrator changes all records that a filter matches: the preview, the form, the result.
 
-import type { OperatorChange } from "../../../kernel/record/timeline.ts";
 import type { PreviewView } from "../../../operator/change-schema.ts";
 import type { AllChangeResult } from "./all-change.ts";
-import { CHANGES } from "../../../operator/request-schema.ts";
-import { PreviewCard, TITLES } from "../../../operator/console/change-forms.tsx";
+import { ACTION_NAMES, actionNamed, type RecordActionName } from "../../../operator/record-actions/record-actions.ts";
+import { PreviewCard } from "../../../operator/console/change-forms.tsx";
 import { FormToken, ConsolePage, ProblemNote, ReadOnlyNote, SiteName } from "../../../operator/console/page.tsx";
 import { groupedDigits } from "../../../operator/console/rates.tsx";
 import { COLUMNS, RecordsTable } from "../../../operator/console/records-table.tsx";
@@ -27,7 +26,7 @@ export interface ShownResult {
   readonly response: PreviewView["preview"] | null;
 }
 
-function addressOf({ paths }: ConsoleView, query: Fields, change: OperatorChange): string {
+function addressOf({ paths }: ConsoleView, query: Fields, change: RecordActionName): string {
   return `${paths.changeAll}?${new URLSearchParams({ ...query, change }).toString()}`;
 }
 
@@ -44,7 +43,8 @@ interface ChangeAllProps {
   readonly view: ConsoleView;
   /** The filter, as written. */
   readonly query: Fields;
-  readonly change: OperatorChange;
+  /** `null`: none is chosen yet. */
+  readonly change: RecordActionName | null;
   /** As typed. */
   readonly fields: Fields;
   readonly shown: ShownResult;
@@ -67,27 +67,24 @@ export function ChangeAllPage(props: ChangeAllProps) {
           .join(" ")}
       </p>
       <nav class="pages" aria-label="Change">
-        {CHANGES.map((one) => (
+        {ACTION_NAMES.map((one) => (
           <a class="button" href={addressOf(view, query, one)} aria-current={one === change ? "page" : undefined}>
-            {TITLES[one]}
+            {actionNamed(one).words.title}
           </a>
         ))}
       </nav>
       <ProblemNote problem={problem} id="problem" />
       {found === null ? null : <Counts view={view} change={change} found={found} isPreview={isPreview} />}
-      {found === null || (isPreview ? found.matched === 0 : found.cursor === null) ? null : (
-        <ChangeForm {...props} found={found} />
+      {found === null || change === null || (isPreview ? found.matched === 0 : found.cursor === null) ? null : (
+        <ChangeForm {...props} change={change} found={found} />
       )}
     </ConsolePage>
   );
 }
 
-const DONE = { release: "Released", resolve: "Resolved", forget: "Forgotten" } as const;
-const TO_DO = { release: "To release", resolve: "To resolve", forget: "To forget" } as const;
-
 interface CountsProps {
   readonly view: ConsoleView;
-  readonly change: OperatorChange;
+  readonly change: RecordActionName | null;
   readonly found: Found;
   readonly isPreview: boolean;
 }
@@ -112,9 +109,13 @@ function Counts({ view, change, found, isPreview }: CountsProps) {
       )}
       <div class="note" role="status" id="result">
         <p>
-          <strong>
-            {isPreview ? TO_DO[change] : DONE[change]}: {groupedDigits(changed)}.
-          </strong>{" "}
+          {change === null ? (
+            "Choose what to do with them above. "
+          ) : (
+            <strong>
+              {isPreview ? "To be" : "Now"} {actionNamed(change).words.past}: {groupedDigits(changed)}.{" "}
+            </strong>
+          )}
           {groupedDigits(matched)} {matched === 1 ? "matches" : "match"}
           {inStates.length === 0
             ? ""
@@ -122,7 +123,7 @@ function Counts({ view, change, found, isPreview }: CountsProps) {
           .
         </p>
         {left.map(([count, why]) =>
-          count === 0 ? null : (
+          count === 0 || change === null ? null : (
             <p>
               Left: {groupedDigits(count)}, {why}.
             </p>
@@ -147,19 +148,20 @@ function Counts({ view, change, found, isPreview }: CountsProps) {
   );
 }
 
-const CONFIRMATIONS: Readonly<Record<OperatorChange, string>> = {
-  release:
-    "I checked in the API: none of them took effect. Each key's next request calls the API again. Requests that were answered 202 are sent now, without their client.",
-  resolve: "I checked in the API: all of them took effect. Every retry gets this response from now on.",
-  forget: "All these records are erased, and what waits is cancelled. Their keys count as new.",
-};
-
 /** What later steps take along, besides the filter, which is in the address. */
 const KEPT_FIELDS = ["reason", "status", "headers", "body"];
 
-function ChangeForm({ view, query, change, fields, shown, found }: ChangeAllProps & { readonly found: Found }) {
+function ChangeForm({
+  view,
+  query,
+  change,
+  fields,
+  shown,
+  found,
+}: ChangeAllProps & { readonly change: RecordActionName; readonly found: Found }) {
   const { isPreview, until, response } = shown;
   const isTyped = response !== null || !isPreview;
+  const { takesResponse, confirmAll, form, words } = actionNamed(change);
   return (
     <div class="card decide">
       <form method="post" action={addressOf(view, query, change)} id="change">
@@ -172,28 +174,26 @@ function ChangeForm({ view, query, change, fields, shown, found }: ChangeAllProp
           ))
         ) : (
           <>
-            {change === "resolve" ? (
-              <ResponseFields view={view} id={(name) => name} fields={fields} example={null} />
-            ) : null}
-            <FormField id="reason" label="Reason" hint="Kept in each record's timeline, and in the log.">
+            {takesResponse ? <ResponseFields view={view} id={(name) => name} fields={fields} example={null} /> : null}
+            <FormField id="reason" label={form.label} hint="Kept in each record's timeline, and in the log.">
               <input id="reason" name="reason" required maxlength={1000} autocomplete="off" value={fields["reason"]} />
             </FormField>
           </>
         )}
         {response === null ? null : <PreviewCard preview={response} omits="Their routes omit" />}
-        {change === "resolve" && !isTyped ? null : (
+        {(takesResponse && !isTyped) || confirmAll === null ? null : (
           <label class="check">
-            <input id="confirmed" type="checkbox" name="confirmed" value="yes" required /> {CONFIRMATIONS[change]}
+            <input id="confirmed" type="checkbox" name="confirmed" value="yes" required /> {confirmAll}
           </label>
         )}
         <div class="act">
-          {change === "resolve" && !isTyped ? (
+          {takesResponse && !isTyped ? (
             <button class="main" name="step" value="preview">
               Preview
             </button>
           ) : (
             <button name="step" value="change">
-              {isPreview ? `${TITLES[change]} them` : "Go on"}
+              {isPreview ? `${words.title} them` : "Go on"}
             </button>
           )}
           <SiteName site={view.site} />

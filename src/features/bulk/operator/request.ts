@@ -5,11 +5,12 @@ import * as v from "valibot";
 
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { CLOCKS_MS, matchesAll } from "./change-all.ts";
+import { actionNamed } from "../../../operator/record-actions/record-actions.ts";
 import { givenResponse } from "../../../operator/given-response.ts";
 import { parseListRequest } from "../../../operator/list-request.ts";
-import type { ParsedRequest } from "../../../operator/request-schema.ts";
 import type { AllChange } from "./all-change.ts";
 import { changeAllSchema } from "./all-request-schema.ts";
+import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
 export function parseChangeAll(json: unknown, now: EpochMs): ParsedRequest<Omit<AllChange, "by">> {
   const read = v.safeParse(changeAllSchema, json);
@@ -40,9 +41,10 @@ export function parseChangeAll(json: unknown, now: EpochMs): ParsedRequest<Omit<
       'filter would match every record, or all but those of the last minute. Write at least one condition that leaves others out: {"state":"unknown"}, {"route":"/v1/payments"}, {"until":"1h"}.',
     );
   }
-  if ((action === "resolve") !== (given !== undefined)) {
+  const { takesResponse } = actionNamed(action);
+  if (takesResponse !== (given !== undefined)) {
     return refuse(
-      action === "resolve"
+      takesResponse
         ? 'resolve needs the response that each of them is given: write "response":{"status":201,"body":"…"}.'
         : "response is only for resolve: leave it out.",
     );

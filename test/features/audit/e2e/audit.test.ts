@@ -103,7 +103,7 @@ describe("an operator with a name", () => {
     ]);
   });
 
-  it.each(["by=", "action=look", "since=yesterday", "limit=0", "cursor=x", "who=ann", "by=a&by=b"])(
+  it.each(["by=", "action=Release", "since=yesterday", "limit=0", "cursor=x", "who=ann", "by=a&by=b"])(
     "the log is not asked with %s",
     async (query) => {
       expect((await scene.ask("GET", `/audit?${query}`)).status).toBe(400);

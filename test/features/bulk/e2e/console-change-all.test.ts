@@ -53,7 +53,11 @@ it("an administrator sees what would be changed, confirms it, and nothing that h
   await page.getByRole("link", { name: "Change all that match" }).click();
   expect(await page.locator("#filter").innerText()).toBe("route=/pay");
   const result = page.locator("#result");
-  expect(await result.innerText()).toContain("To release: 12. 13 match: 12 unknown, 1 completed.");
+  // Nothing is chosen yet.
+  expect(await result.innerText()).toBe("Choose what to do with them above. 13 match: 12 unknown, 1 completed.");
+  expect(await page.locator("#change").count()).toBe(0);
+  await page.getByRole("link", { name: "Release" }).click();
+  expect(await result.innerText()).toContain("To be released: 12. 13 match: 12 unknown, 1 completed.");
   expect(await result.innerText()).toContain("Left: 1, completed, which can only be forgotten.");
   expect(await page.locator("#first tbody tr").count()).toBe(10);
   // Begun after the preview.
@@ -61,7 +65,7 @@ it("an administrator sees what would be changed, confirms it, and nothing that h
   await page.getByLabel("Reason").fill("not in the ledger");
   await page.getByRole("checkbox").check();
   await page.getByRole("button", { name: "Release them" }).click();
-  expect(await result.innerText()).toContain("Released: 12. 13 match: 12 unknown, 1 completed.");
+  expect(await result.innerText()).toContain("Now released: 12. 13 match: 12 unknown, 1 completed.");
   expect(await page.locator("#change").count()).toBe(0);
   expect(await statesOf("/pay")).toBe(`completed ${"failed ".repeat(12)}unknown`);
   await page.getByRole("link", { name: "Audit" }).click();
@@ -70,7 +74,7 @@ it("an administrator sees what would be changed, confirms it, and nothing that h
   );
 
   await page.goto(`${CHANGE_ALL}?route=%2Fpay&change=forget`);
-  expect(await result.innerText()).toContain("To forget: 1");
+  expect(await result.innerText()).toContain("To be forgotten: 1");
   expect(complaints).toEqual([]);
   await close();
 });
@@ -81,7 +85,7 @@ it("a response for all is shown before it is given", async () => {
   await signIn(page);
   await page.goto(`${CHANGE_ALL}?route=%2Fgive&state=unknown`);
   await page.getByRole("link", { name: "Resolve" }).click();
-  expect(await page.locator("#result").innerText()).toContain("To resolve: 3.");
+  expect(await page.locator("#result").innerText()).toContain("To be resolved: 3.");
   await page.getByLabel("Status").fill("204");
   await page.getByLabel("Body").fill("paid");
   await page.getByLabel("Reason").fill("in the ledger");
@@ -95,7 +99,7 @@ it("a response for all is shown before it is given", async () => {
   expect(await page.getByLabel("Body").innerText()).toBe("paid");
   await page.getByRole("checkbox").check();
   await page.getByRole("button", { name: "Resolve them" }).click();
-  expect(await page.locator("#result").innerText()).toContain("Resolved: 3.");
+  expect(await page.locator("#result").innerText()).toContain("Now resolved: 3.");
   for (const key of keys) {
     const retry = await scene.send({ path: "/give", key });
     expect([retry.status, retry.body.toString()]).toEqual([202, "paid"]);
@@ -128,14 +132,14 @@ it("needs a condition, the confirmation, and an administrator's own form", async
     expect((await page.goto(address))?.status()).toBe(400);
     expect(await page.locator("#change").count()).toBe(0);
   }
-  await page.goto(`${CHANGE_ALL}?route=%2Fguarded`);
+  await page.goto(`${CHANGE_ALL}?route=%2Fguarded&change=release`);
   await page.getByLabel("Reason").fill("not in the ledger");
   await page.locator("#confirmed").evaluate((box) => box.removeAttribute("required"));
   await page.getByRole("button", { name: "Release them" }).click();
   expect(await page.getByRole("alert").innerText()).toContain("Confirm it");
   const token = (await page.locator("#change input[name=token]").getAttribute("value")) ?? "";
   const send = (fields: Readonly<Record<string, string>>): Promise<number> =>
-    sendByScript(page, `${CHANGE_ALL}?route=%2Fguarded`, token, fields);
+    sendByScript(page, `${CHANGE_ALL}?route=%2Fguarded&change=release`, token, fields);
   const fields = { reason: "forged", confirmed: "yes", step: "change", until: new Date().toISOString() };
   expect(await send({ ...fields, token: "0".repeat(64) })).toBe(403);
   const { until: _, ...withoutTime } = fields;

@@ -59,7 +59,7 @@ it.each(ACTIONS)("does to records of every kind what %s does to each alone, as i
   const states: string[] = [];
   for (const { id } of alone) {
     const response = action === "resolve" ? GIVEN : null;
-    const result = await one.operator.change(id, { action, by: ADMIN, reason: REASON, response });
+    const result = await one.operator.change(id, { action, by: ADMIN, reason: REASON, response, isPreview: false });
     expected.push(result.kind === "refused" ? result.why : "changed");
     states.push((await one.operator.inspect(id))?.state ?? "none");
   }

@@ -103,7 +103,7 @@ it("records of a previous layout are listed, found by key and id, and changed wh
   expect(record.shard).toMatch(new RegExp(`^shard-[01]-of-${titles.previous}$`));
   expect(await listed(operator, { idPrefix: record.id.slice(0, 12) })).toEqual([record]);
   expect(await operator.inspect(record.id)).toMatchObject(record);
-  const change = { action: "forget", by: ADMIN, reason: "test", response: null } as const;
+  const change = { action: "forget", by: ADMIN, reason: "test", response: null, isPreview: false } as const;
   expect(await operator.change(record.id, change)).toEqual({ kind: "forgotten" });
   expect(await operator.inspect(record.id)).toBeNull();
   expect((await listed(operator)).map(({ key }) => key)).toEqual([newer]);
@@ -125,7 +125,7 @@ it("a layout that is closed may go when its records have gone", async () => {
   expect(await stateNow()).toMatchObject([{ open: 3 }, closed]);
   const [record] = await listed(operator, { key });
   if (record === undefined) throw new Error("not found");
-  await operator.change(record.id, { action: "forget", by: ADMIN, reason: "test", response: null });
+  await operator.change(record.id, { action: "forget", by: ADMIN, reason: "test", response: null, isPreview: false });
   expect(await stateNow()).toMatchObject([
     { open: 3, mayGo: false },
     { closed: 0, empty: 2, mayGo: true },
@@ -141,7 +141,7 @@ it("what a layout has counted is in the totals when it may go, although nobody h
   await close(titles.previous, ADMIN);
   const [record] = await listed(operator, { key });
   if (record === undefined) throw new Error("not found");
-  await operator.change(record.id, { action: "forget", by: ADMIN, reason: "test", response: null });
+  await operator.change(record.id, { action: "forget", by: ADMIN, reason: "test", response: null, isPreview: false });
   const reason = expect.stringContaining("lack 1 request that it has answered");
   expect((await operator.counts()).layouts).toMatchObject([{}, { layout: titles.previous, mayGo: true, reason }]);
   // It has left the configuration, and its objects are asked no more.

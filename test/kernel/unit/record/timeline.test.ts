@@ -3,7 +3,13 @@ import type { LifeCycleEvent } from "../../../../src/kernel/record/events.ts";
 import { claimText } from "../../../../src/kernel/record/describe-record.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
-import { type TimelineEvent, timelineOf, updateHistory, verdictOf } from "../../../../src/kernel/record/timeline.ts";
+import {
+  historyWithNote,
+  type TimelineEvent,
+  timelineOf,
+  updateHistory,
+  verdictOf,
+} from "../../../../src/kernel/record/timeline.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../../src/kernel/record/units.ts";
 
 const LOCK_MS = 40;
@@ -43,6 +49,8 @@ function line(event: TimelineEvent): string {
       return `${event.attempt}: asked, ${event.answer} at ${event.at}`;
     case "change":
       return `${event.action} by ${event.by} at ${event.at}: ${event.reason}`;
+    case "note":
+      return `note by ${event.by} at ${event.at}: ${event.text}`;
   }
 }
 
@@ -71,6 +79,34 @@ const ambiguous = (id: string): LifeCycleEvent => ({
 const absent = (id: string): LifeCycleEvent => ({ type: "absent", attemptId: attemptId(id), verifiedAt: epochMs(50) });
 const tick: LifeCycleEvent = { type: "tick" };
 const by = { by: "admin", reason: "asked the bank" };
+
+describe("notes", () => {
+  const note = (text: string) => ({ type: "note", by: "ann", text }) as const;
+
+  it("are the last ten, and take the place of no attempt", () => {
+    const attempt = { type: "verification", attempt: 1, at: epochMs(0), answer: "absent" } as const;
+    let history: readonly TimelineEvent[] = [attempt];
+    for (let at = 1; at <= 12; at += 1) history = historyWithNote(history, note(`${at}`), epochMs(at));
+    expect(history).toHaveLength(11);
+    expect([history[0], history[1], history[10]]).toMatchObject([attempt, { text: "3" }, { text: "12" }]);
+    const full = Array.from({ length: 50 }, () => attempt);
+    expect(historyWithNote(full, note("x"), epochMs(1))).toHaveLength(50);
+  });
+
+  it("stand where they were written, before and after the end that the record itself holds", () => {
+    const [before, later] = [historyWithNote([], note("before"), epochMs(3)), note("later")];
+    const policy = { unknown: "hold", ...TIMES } as const;
+    const begun = step(null, request("a"), policy, epochMs(0)).record;
+    const { record } = step(begun, result("a"), policy, epochMs(5));
+    if (record === null) throw new Error("no record");
+    const history = historyWithNote(before, later, epochMs(7));
+    expect(timelineOf(history, record, epochMs(9)).map(line)).toEqual([
+      "note by ann at 3: before",
+      "1: 0-5 result 201",
+      "note by ann at 7: later",
+    ]);
+  });
+});
 
 describe("the timeline of a record", () => {
   it("has its attempt: running, lost or with its result", () => {
