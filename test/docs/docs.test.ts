@@ -254,8 +254,14 @@ type Run = readonly [file: string, text: string] | { readonly notRun: string };
 const NEEDS_ACCOUNT: Run = { notRun: "needs a Cloudflare account" };
 const TAKES_LONG: Run = { notRun: "takes minutes on a machine of its own" };
 
+const RUNBOOK: Run = ["test/features/decisions/e2e/runbook.test.ts", "steps()"];
+
 /** Blocks that a test runs whole, by their first command. */
 const BLOCKS: Readonly<Record<string, Run>> = {
+  "asof=$(node -p 'new Date().toISOString()')": RUNBOOK,
+  "cat > join.mjs <<'END'": RUNBOOK,
+  'npx onceway records decide --file happened.jsonl --as-of "$asof" --dry-run': RUNBOOK,
+  'npx onceway records decide --file rest.jsonl --as-of "$asof" --dry-run': RUNBOOK,
   "key=$(openssl rand -hex 16)": ["test/client/e2e/clients.test.ts", "examples.curl"],
   "export ADMIN_TOKEN=only-for-this-machine-0123456789abcdef": [
     "test/serve/e2e/demo-start.test.ts",
