@@ -17,7 +17,7 @@ import { VARIABLES } from "./variables.ts";
  * gateway: the reference parser of GraphQL 11, Hono 8, jose 6, itty-durable with its router 4, valibot 3, JSON's scanner 3, structured fields 3. No request but an operator's needs the console.
  */
 const GATEWAY_KIB = 218;
-const CONSOLE_KIB = 41;
+const CONSOLE_KIB = 42;
 
 const CONSOLE = "src/operator/console/console.tsx";
 /** Pages that features add to it. */

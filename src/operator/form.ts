@@ -15,6 +15,11 @@ const LARGEST_FORM_BYTES = 1 << 20;
 /** A token, and the address of the page that was asked for. Nobody who sends this form is known yet. */
 export const SIGN_IN_BYTES = 4096;
 
+/** The type of a form with a file. */
+const FILE_FORM = "multipart/form-data";
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** More than any page has. */
 const MAX_FIELDS = 64;
 
@@ -39,14 +44,31 @@ export class FormRefused extends Error {
 }
 
 /** The fields of a form. Rejects with `FormRefused` when it is none of the console's, too large or too slow. */
-export async function textFields(request: Request, limitBytes = LARGEST_FORM_BYTES): Promise<FormFields> {
-  if (mediaType(request.headers) !== FORM || otherCharset(request.headers) !== null) {
+export function textFields(request: Request, limitBytes = LARGEST_FORM_BYTES): Promise<FormFields> {
+  return readForm(request, FORM, limitBytes, parseForm);
+}
+
+/** The same of a form that may have a file: the value of its field is what the file has. */
+export function formFields(request: Request): Promise<FormFields> {
+  const type = request.headers.get("content-type") ?? "";
+  return mediaType(request.headers) === FILE_FORM
+    ? readForm(request, FILE_FORM, LARGEST_FORM_BYTES, (bytes) => parseFileForm(bytes, type))
+    : textFields(request);
+}
+
+async function readForm(
+  request: Request,
+  type: string,
+  limitBytes: number,
+  parse: (bytes: Uint8Array) => FormFields | null | Promise<FormFields | null>,
+): Promise<FormFields> {
+  if (mediaType(request.headers) !== type || otherCharset(request.headers) !== null) {
     throw new FormRefused(415, "Form refused", NOT_OURS, unreadOf(request, request.headers));
   }
   const tooLarge: Problem = { code: "body-too-large", limitBytes };
   const read = await readOwnBody(request, { limitBytes, budget: memory, tooLarge });
   if (read.kind === "refuse") throw refusalOf(read.problem, limitBytes, read.rest);
-  const fields = parseForm(read.body.bytes);
+  const fields = await parse(read.body.bytes);
   read.body.free();
   if (fields === null) throw new FormRefused(400, "Form refused", "This form cannot be read.", null);
   return fields;
@@ -74,11 +96,26 @@ function refusalOf(problem: Problem, limitBytes: number, rest: BodyReader | null
   return new FormRefused(isLate ? 408 : 400, "Form refused", "This form did not arrive whole. Send it again.", rest);
 }
 
+/** `null` for what no browser sends, and for a file that is not UTF-8. */
+async function parseFileForm(bytes: Uint8Array, type: string): Promise<FormFields | null> {
+  try {
+    const fields = new Map<string, string>();
+    for (const [name, value] of await new Response(bytes, { headers: { "content-type": type } }).formData()) {
+      if (fields.has(name) || fields.size === MAX_FIELDS) return null;
+      // oxlint-disable-next-line no-await-in-loop -- in memory
+      fields.set(name, typeof value === "string" ? value : UTF8.decode(await value.arrayBuffer()));
+    }
+    return Object.fromEntries(fields);
+  } catch {
+    return null;
+  }
+}
+
 /** `null` for what no browser sends: a field without a value or given twice, escapes that make no UTF-8, too many fields. */
 export function parseForm(bytes: Uint8Array): FormFields | null {
   if (bytes.byteLength === 0) return {};
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    const text = UTF8.decode(bytes);
     const pairs = text.split("&", MAX_FIELDS + 1);
     if (pairs.length > MAX_FIELDS) return null;
     const fields = new Map<string, string>();

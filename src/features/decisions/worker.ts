@@ -3,6 +3,7 @@
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { decider } from "./operator/decider.ts";
 import { addDecide } from "./operator/decisions-api.ts";
+import { decisionsRoutes } from "./operator/decisions-page.tsx";
 
 export function decisionsWorker(kernel: WorkerKernel): WorkerFeature {
   const access = { operator: kernel.operator, decide: decider(kernel) };
@@ -10,6 +11,7 @@ export function decisionsWorker(kernel: WorkerKernel): WorkerFeature {
     name: "decisions",
     operator: {
       addApi: (app) => addDecide(app, access),
+      console: { link: null, addPages: (app, paths) => decisionsRoutes(app, paths, access) },
     },
   };
 }

@@ -15,7 +15,7 @@ import { RecordDetailPage } from "./record.tsx";
 import type { ExampleFinder } from "../resolve-example.ts";
 import { isFromExample } from "./response-fields.tsx";
 import type { ConsolePorts, ConsolePaths, ConsoleView } from "./view.ts";
-import { answerUnreadForm, textFields } from "../form.ts";
+import { answerUnreadForm, formFields } from "../form.ts";
 
 export function changeRoutes(
   app: Hono<SignedRequest>,
@@ -81,7 +81,7 @@ export const adminForm: MiddlewareHandler<SignedRequest> = async (c, next) => {
       c.req.raw,
     );
   }
-  const fields = await textFields(c.req.raw);
+  const fields = await formFields(c.req.raw);
   if (await timingSafeEqual(fields["token"] ?? "", viewer.formToken)) {
     c.set("fields", fields);
     return next();

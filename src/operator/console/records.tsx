@@ -65,6 +65,9 @@ export function RecordsPage({ view, filter, listed, routes, isFirstPage, isPerKe
         <span class="soft grow" id="records-total" data-live>
           {listed === null ? null : totalText(listed.total)}
         </span>
+        <a class="small" href={view.paths.decide}>
+          Decide about many
+        </a>
         <a class="small" href={view.paths.forgetScope}>
           Forget a caller
         </a>

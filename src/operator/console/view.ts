@@ -74,6 +74,7 @@ export function pathsBelow(base: string) {
     records: `${console}/records`,
     shards: `${console}/shards`,
     changeAll: `${console}/records/change-all`,
+    decide: `${console}/records/decide`,
     forgetScope: `${console}/records/forget-scope`,
     signIn: `${console}/sign-in`,
     signOut: `${console}/sign-out`,

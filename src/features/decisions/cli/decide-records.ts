@@ -1,7 +1,7 @@
 // `onceway records decide`: decides about many records, each as a line of a file says. The whole file is checked before the first call, shown
 // before the first change, and can be run again after a failure.
 
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 
 import { type Command, InvalidArgumentError } from "commander";
 import type { InferOutput } from "valibot";
@@ -104,7 +104,7 @@ async function decide(options: DecideOptions): Promise<void> {
 
 async function readLines({ file, reason }: DecideOptions): Promise<readonly DecisionLine[]> {
   const reasonOfAll = reason?.trim() ?? "";
-  const written = file === "-" ? await text(process.stdin) : readBytes(file).toString();
+  const written = file === "-" ? await buffer(process.stdin) : readBytes(file);
   const parsed = await parseDecisionLines(written, reasonOfAll === "" ? undefined : reasonOfAll);
   if (parsed.ok) return parsed.lines;
   const problems = parsed.problems.map((problem) => `${file}:${problem.line}: ${problem.reason}`);

@@ -20,16 +20,21 @@ export type ParsedLines =
 const MAX_PROBLEMS = 10;
 
 /** `reason`: of a decision without its own. */
-export async function parseDecisionLines(text: string, reason: string | undefined): Promise<ParsedLines> {
+export async function parseDecisionLines(
+  written: string | Uint8Array,
+  reason: string | undefined,
+): Promise<ParsedLines> {
+  const text = typeof written === "string" ? written : textOf(written);
+  if (text === null) return { ok: false, problems: [NOT_UTF8] };
   const lines: DecisionLine[] = [];
   const problems: LineProblem[] = [];
-  for (const [at, written] of text
+  for (const [at, one] of text
     .replace(/^\ufeff/, "")
     .split("\n")
     .entries()) {
-    if (written.trim() === "") continue;
+    if (one.trim() === "") continue;
     const line = at + 1;
-    const json = parseLine(written);
+    const json = parseLine(one);
     // oxlint-disable-next-line no-await-in-loop -- digests of keys
     const parsed = json === undefined ? NO_JSON : await parseDecision(json, reason);
     if (parsed.ok) lines.push({ line, decision: parsed.value });
@@ -50,6 +55,16 @@ const NO_JSON = {
   reason: 'It is no JSON: write one decision on a line, {"key":"…","decision":"release"}.',
 } as const;
 const EMPTY = { line: 1, reason: 'There is no decision: write one on a line, {"key":"…","decision":"release"}.' };
+
+const NOT_UTF8 = { line: 1, reason: "The file is not UTF-8: retries would get other bytes. Save it as UTF-8." };
+
+function textOf(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
 
 function parseLine(text: string): unknown {
   try {

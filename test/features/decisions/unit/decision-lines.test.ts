@@ -83,6 +83,15 @@ describe("a file of decisions", () => {
     expect(await problemsOf(text)).toEqual([expect.stringContaining("1: There is no decision")]);
   });
 
+  it("is UTF-8", async () => {
+    const text = JSON.stringify({ ...RESOLVE, body: "bezahlt für 5 €" });
+    expect(await parseDecisionLines(new TextEncoder().encode(text), undefined)).toMatchObject({ ok: true });
+    expect(await parseDecisionLines(Buffer.from(text, "latin1"), undefined)).toEqual({
+      ok: false,
+      problems: [{ line: 1, reason: expect.stringContaining("not UTF-8") }],
+    });
+  });
+
   it("has its first ten problems named at once", async () => {
     const problems = await problemsOf(file(RELEASE, ...Array.from({ length: 12 }, (_, at) => ({ key: `k-${at}` }))));
     expect(problems.map((problem) => problem.split(":")[0])).toEqual(
