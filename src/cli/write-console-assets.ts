@@ -1,45 +1,19 @@
-// Writes the console's style sheet and script into one module of the Worker. `--check` only compares. Strips the script's types
-// and bundles or minifies nothing, so the script stays readable.
+// Writes the console's style sheet and script, bundled and minified, into one module of the Worker. `--check` only compares.
 
 import { hash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
-import { stripTypeScriptTypes } from "node:module";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { buildSync } from "esbuild";
 
 const FOLDER = new URL("../operator/console/", import.meta.url);
 const FILE = new URL("assets.ts", FOLDER);
 
-function script(): string {
-  const modules = ["times.ts", "copy.ts", "live.ts"].map((name) =>
-    stripTypeScriptTypes(read(`browser/${name}`))
-      // Blanks are left where a type was.
-      .replaceAll(/ +(?=[),])/g, "")
-      .replaceAll(/^import .*\n/gm, "")
-      .replaceAll(/^export /gm, ""),
-  );
-  return compact(modules.join("\n")).join("\n");
-}
-
-function style(): string {
-  return compact(read("browser/style.css"))
-    .join("")
-    .replaceAll(/ ?([{,>]) ?/g, "$1")
-    .replaceAll(": ", ":")
-    .replaceAll(/(?<![\d.])0\./g, ".")
-    .replaceAll(";}", "}");
-}
-
-/** Without comments and extra blanks. */
-function compact(text: string): readonly string[] {
-  return text
-    .replaceAll(/\/\*[^]*?\*\//g, "")
-    .split("\n")
-    .map((line) => line.trim().replaceAll(/ {2,}/g, " "))
-    .filter((line) => line !== "" && !line.startsWith("//"));
-}
-
-function read(name: string): string {
-  return readFileSync(new URL(name, FOLDER), "utf8");
+function minified(name: string): string {
+  const entry = fileURLToPath(new URL(`browser/${name}`, FOLDER));
+  const options = { bundle: true, minify: true, format: "iife", charset: "utf8", write: false } as const;
+  const [file] = buildSync({ ...options, entryPoints: [entry] }).outputFiles;
+  return (file?.text ?? "").trim();
 }
 
 function asset(name: string, extension: string, text: string): string {
@@ -51,15 +25,15 @@ function main(): number {
   const { values } = parseArgs({ options: { check: { type: "boolean" } } });
   const text = `// Made by \`npm run generate\` from browser/. The names change with the content, so browsers may cache them for ever.
 
-export const STYLE = ${asset("style", "css", style())};
+export const STYLE = ${asset("style", "css", minified("style.css"))};
 
-export const SCRIPT = ${asset("live", "js", script())};
+export const SCRIPT = ${asset("live", "js", minified("live.ts"))};
 `;
   if (values.check !== true) {
     writeFileSync(FILE, text);
     return 0;
   }
-  if (read("assets.ts") === text) return 0;
+  if (readFileSync(FILE, "utf8") === text) return 0;
   console.error("src/operator/console/assets.ts is not up to date: run npm run generate");
   return 1;
 }

@@ -26,8 +26,11 @@ function tell(button: Element, what: string): void {
   }, SHOWN_MS);
 }
 
-document.documentElement.classList.add("scripted");
-document.addEventListener("click", ({ target }) => {
-  const button = target instanceof Element ? target.closest("button.copy") : null;
-  if (button !== null) void copyBefore(button);
-});
+/** Shows the buttons, and makes them work. */
+export function offerCopies(): void {
+  document.documentElement.classList.add("scripted");
+  document.addEventListener("click", ({ target }) => {
+    const button = target instanceof Element ? target.closest("button.copy") : null;
+    if (button !== null) void copyBefore(button);
+  });
+}

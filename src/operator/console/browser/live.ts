@@ -1,8 +1,8 @@
-// Keeps a console page current: updates its times, and replaces its live regions with what the server renders. Without this
+// The console's script. Keeps a page current: updates its times, and replaces its live regions with what the server renders. Without this
 // script every page works, but shows the moment when it was loaded.
 
-import { relativeTime } from "./times.ts";
-import { localTimeHere } from "./times.ts";
+import { offerCopies } from "./copy.ts";
+import { localTimeHere, relativeTime } from "./times.ts";
 
 const REFRESH_MS = 2000;
 const GIVE_UP_MS = 10_000;
@@ -143,6 +143,7 @@ pause?.addEventListener("click", () => {
 });
 document.addEventListener("visibilitychange", () => schedule(0));
 
+offerCopies();
 readClock(document);
 tick();
 if (document.querySelector("[data-live]") !== null) {
