@@ -8,6 +8,8 @@ import type { Spool } from "./spool.ts";
 export class PassedBody {
   readonly #response: OriginResponse;
   readonly #spool: Spool;
+  /** Of the record, for the log. */
+  readonly #keyHash: string;
   readonly #isWhole: Promise<boolean>;
   /** The whole body, if it is shared as one buffer. */
   #bytes: Uint8Array | null = null;
@@ -15,7 +17,8 @@ export class PassedBody {
   #isCutOff = false;
 
   /** Begins to read at once. `spool` must be empty and belongs to this body alone. */
-  constructor(response: OriginResponse, spool: Spool) {
+  constructor(response: OriginResponse, spool: Spool, keyHash: string) {
+    this.#keyHash = keyHash;
     this.#response = response;
     this.#spool = spool;
     this.#isWhole = this.#read();
@@ -80,7 +83,7 @@ export class PassedBody {
   }
 
   #breakWith(error: unknown): void {
-    console.error({ message: "an answer could not be passed on", reason: String(error) });
+    console.error({ message: "an answer could not be passed on", keyHash: this.#keyHash, reason: String(error) });
     this.cutOff();
   }
 }

@@ -1,6 +1,7 @@
 // The response of an `encrypt_responses` route, as it is stored and as its caller gets it. Status, headers and the size of the body are
 // encrypted together, so a body that lacks its end does not open either. An operator, or a copy of the database, has no key.
 
+import { keyHashOf } from "../record/units.ts";
 import { bytesOfHex, hexText } from "../request/digest.ts";
 import { type CallersKey, type RequestEncryption, SECRET_ID_DIGITS } from "./encryption.ts";
 import type { ExchangeHead } from "../request/message.ts";
@@ -85,7 +86,7 @@ export async function openResponse(
   const begin = envelope.subarray(0, BEGIN_BYTES);
   const secretId = hexText(begin.subarray(1, 1 + ID_BYTES));
   const fail = (reason: string): null => {
-    console.error({ message: "an encrypted response does not open", recordId: record.id, secretId, reason });
+    console.error({ message: "an encrypted response does not open", keyHash: keyHashOf(record.id), secretId, reason });
     return null;
   };
   if (encryption === undefined) return fail("the request's route is not encrypted");

@@ -4,6 +4,7 @@
 import type { LifeCycleEvent, PauseAdvice, LifeCycleStep } from "../record/events.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
+import { keyHashOf } from "../record/units.ts";
 import { type EndReason, judgeUnanswered, type NoResult, type UnansweredEnd } from "../record/verdict.ts";
 import { type HeaderPairs, retryAfterIn } from "../request/headers.ts";
 import type { ExchangeHead } from "../request/message.ts";
@@ -32,6 +33,17 @@ export class AttemptSettlement {
     this.#head = head;
     this.#record = record;
     this.#step = step;
+  }
+
+  /** Of the record, for the log. */
+  get keyHash(): string {
+    return keyHashOf(this.#head.record.id);
+  }
+
+  /** Only a failure of the store means that the response could not be stored; any other error is a bug. */
+  report(error: unknown): void {
+    const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
+    console.error({ message, keyHash: this.keyHash, reason: String(error) });
   }
 
   /** The answer for the attempt's own client: the first one that is given. */
@@ -114,10 +126,4 @@ export class AttemptSettlement {
 function adviceIn(headers: HeaderPairs): PauseAdvice {
   const value = headers.find(([name]) => name.toLowerCase() === "retry-after")?.[1] ?? null;
   return { jitter: Math.random(), retryAfterMs: retryAfterIn(value, Date.now()) };
-}
-
-/** Only a failure of the store means that the response could not be stored; any other error is a bug. */
-export function reportStoreFailure(error: unknown): void {
-  const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
-  console.error({ message, reason: String(error) });
 }

@@ -19,7 +19,7 @@ import {
 import type { BodyStore } from "../store/bodies.ts";
 import type { ReaderPatience } from "../body/byte-pipe.ts";
 import type { EventOffsets } from "../resume/event-offsets.ts";
-import { AttemptSettlement, reportStoreFailure, type StepRecord } from "./attempt-settlement.ts";
+import { AttemptSettlement, type StepRecord } from "./attempt-settlement.ts";
 import type { AnswerBody, ExchangeAnswer } from "./exchange-answer.ts";
 import { KeptForm } from "./kept-form.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
@@ -158,7 +158,7 @@ export class OriginAttempt {
       return;
     }
     this.#end = type;
-    const passed = new PassedBody(response, passingSpool(this.#ports, this.#manner));
+    const passed = new PassedBody(response, passingSpool(this.#ports, this.#manner), this.#settlement.keyHash);
     this.#passed = passed;
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
@@ -212,7 +212,7 @@ export class OriginAttempt {
       }
       await this.#complete(response, spool);
     } catch (error) {
-      reportStoreFailure(error);
+      this.#settlement.report(error);
       response.cancel();
       spool.break();
       if (this.#kept) this.#giveUp(response);
@@ -227,7 +227,8 @@ export class OriginAttempt {
       this.#settlement.result(response, null);
       this.#kept = false;
     };
-    this.#overflow = new OverflowBucket({ name: this.id, remote, spool, lost, ...this.#manner });
+    const { keyHash } = this.#settlement;
+    this.#overflow = new OverflowBucket({ name: this.id, keyHash, remote, spool, lost, ...this.#manner });
     await spool.flush();
     await this.#overflow.begin();
     this.#begin(response, spool);
@@ -256,7 +257,7 @@ export class OriginAttempt {
     try {
       record = this.#settlement.result(response, kept)?.record;
     } catch (error) {
-      reportStoreFailure(error);
+      this.#settlement.report(error);
       record = this.#settlement.result(response, null)?.record;
     }
     const expiresAt = record?.state === "completed" && record.kept ? record.expiresAt : null;

@@ -3,6 +3,7 @@
 // begins elsewhere (kernel/elsewhere.ts): then the next one gets the same request with the same attempt id. If that leads nowhere, every object was
 // reached, so that is distinguished from a failure.
 
+import { keyHashOf } from "../record/units.ts";
 import type { JsonCall, RawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import {
@@ -41,6 +42,7 @@ export function shardCaller(namespace: DurableObjectNamespace, findObject: FindO
   return async ({ layouts }, exchange) => {
     const { own, previous: before } = layouts;
     const isSentOnce = exchange.rest !== null;
+    const keyHash = keyHashOf(exchange.head.record.id);
     try {
       const response = await findObject(placingOf(exchange.head.record), layouts, async (at, previous) => {
         const addressed = { layout: at, exchange: await inLayout(exchange, at, own, previous) };
@@ -59,10 +61,10 @@ export function shardCaller(namespace: DurableObjectNamespace, findObject: FindO
         if (!canSendBody(exchange)) throw new Error("the key begins elsewhere since its body was sent");
         return elsewhere;
       });
-      if (response === null) console.error({ message: "a key begins in none of the objects that were asked" });
+      if (response === null) console.error({ message: "a key begins in none of the objects that were asked", keyHash });
       return response ?? "nowhere";
     } catch (error) {
-      console.error({ message: "shard unavailable", reason: String(error) });
+      console.error({ message: "shard unavailable", keyHash, reason: String(error) });
       return null;
     }
   };
@@ -97,21 +99,23 @@ export function locateKey(
   const { id, olderIds, placedBy, route } = record;
   const names = { id, route, ...(olderIds && { olderIds }), ...(placedBy === undefined ? null : { placedBy }) };
   const placed = { record: names, ...(previous === undefined ? null : { previous }) };
-  return withRetries(() => askObject(shardStub(namespace, shardAddressOf(placingOf(record), at)), LOCATE_CALL, placed));
+  const ask = () => askObject(shardStub(namespace, shardAddressOf(placingOf(record), at)), LOCATE_CALL, placed);
+  return withRetries(ask, id);
 }
 
 async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
   const { exchange } = at;
+  const { id } = exchange.head.record;
   if (exchange.rest !== null) {
     // Not retried: bytes that were read from a stream cannot be sent again.
     const { stream, taken } = streamMessage(exchange, exchange.rest);
     return endAfter(await post(namespace, at, UPLOAD_CALL, stream), taken);
   }
   if (exchange.body.byteLength > SMALL_BYTES) {
-    return withRetries(() => offer(exchange, (stream) => post(namespace, at, OFFER_CALL, stream)));
+    return withRetries(() => offer(exchange, (stream) => post(namespace, at, OFFER_CALL, stream)), id);
   }
   const message = encodeExchange(exchange);
-  return withRetries(() => post(namespace, at, EXCHANGE_CALL, message));
+  return withRetries(() => post(namespace, at, EXCHANGE_CALL, message), id);
 }
 
 /** A stub that has failed stays broken (platform rule), so each try has its own. */
@@ -152,13 +156,15 @@ async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer
   if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();
 }
 
-export async function withRetries<T>(call: () => Promise<T>): Promise<T> {
+/** `id`: of the record that the call is about, for the log; `null`: it is not about one. */
+export async function withRetries<T>(call: () => Promise<T>, id: string | null = null): Promise<T> {
+  const about = id === null ? null : { keyHash: keyHashOf(id) };
   for (const pauseMs of PAUSES_MS) {
     try {
       return await call();
     } catch (error) {
       if (isOverloaded(error)) throw error;
-      console.warn({ message: "shard call failed, trying again", reason: String(error) });
+      console.warn({ message: "shard call failed, trying again", ...about, reason: String(error) });
       // Jitter.
       await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
     }

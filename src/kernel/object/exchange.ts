@@ -5,7 +5,7 @@
 import type { LifeCycleEvent } from "../record/events.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
-import { type AttemptId, attemptId, type EpochMs, epochMs, type RecordId } from "../record/units.ts";
+import { type AttemptId, attemptId, type EpochMs, epochMs, type RecordId, keyHashOf } from "../record/units.ts";
 import type { FeatureActions, PerformedExchange } from "../object-feature.ts";
 import type { BeginsElsewhere } from "../elsewhere.ts";
 import { type ExchangeHead, storedHead } from "../request/message.ts";
@@ -232,7 +232,7 @@ export class Exchange {
       if (record.accepted !== undefined) return await this.#performer("startAccepted")(this.#performed, record);
       return await runAttempt(this.#id, record, this.#incoming, this.#shared).attempt.answer;
     } catch (error) {
-      console.error({ message: "exchange failed", reason: String(error) });
+      console.error({ message: "exchange failed", keyHash: keyHashOf(this.#id), reason: String(error) });
       return this.#refuse({ code: "store-unavailable" });
     }
   }
@@ -276,5 +276,5 @@ function attachmentsOf(head: ExchangeHead, stored: (() => StoredRequest) | null)
 function warnOfEncrypted(recordId: RecordId): void {
   const message =
     'an encrypted record does not open, because the request\'s route is not encrypted: write encrypt_responses = "past"';
-  console.warn({ message, recordId });
+  console.warn({ message, keyHash: keyHashOf(recordId) });
 }

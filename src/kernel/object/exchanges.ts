@@ -2,7 +2,7 @@
 
 import { type Due, nextDue } from "../due.ts";
 import type { ClientProblem } from "../record/problem.ts";
-import { epochMs, type EpochMs, timeAfter, type RecordId } from "../record/units.ts";
+import { epochMs, type EpochMs, timeAfter, type RecordId, keyHashOf } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import { type BeginsElsewhere, elsewhereResponse, type PlacedRecord } from "../elsewhere.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
@@ -122,7 +122,7 @@ export class ExchangeRunner {
   #answer(incoming: IncomingRequest): ExchangeAnswer | Promise<ExchangeAnswer | BeginsElsewhere> {
     const refused = (error: unknown): ExchangeAnswer => {
       if (!(error instanceof UnreadableError)) throw error;
-      console.error({ message: error.message, recordId: incoming.head.record.id });
+      console.error({ message: error.message, keyHash: keyHashOf(incoming.head.record.id) });
       return problemAnswer(incoming.head, { code: "store-unavailable" });
     };
     try {
@@ -182,7 +182,7 @@ export class ExchangeRunner {
         this.steps.applyTime(id, now);
         broughtBack += 1;
       } catch (error) {
-        console.error({ message: "a record could not be brought back", recordId: id, reason: String(error) });
+        console.error({ message: "a record could not be brought back", keyHash: keyHashOf(id), reason: String(error) });
       }
     }
     for (const { bringBack } of this.features) broughtBack += bringBack?.(now) ?? 0;

@@ -2,6 +2,7 @@
 // the client cannot influence it (for example by disconnecting). Every deadline of the call is enforced here, and whether the origin can be
 // reached at all is found out before anything is sent (`OriginReachability`).
 
+import { keyHashOf } from "../record/units.ts";
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt, Started } from "../record/record.ts";
 import { type BrokenOff, finalStatus, type UnansweredEnd } from "../record/verdict.ts";
@@ -47,6 +48,8 @@ export type OriginOutcome = OriginResponse | UnansweredEnd;
 
 /** One request to the origin. */
 export interface OriginRequest {
+  /** Of the record, for the log. */
+  readonly keyHash: string;
   readonly origin: Origin;
   readonly method: string;
   readonly url: string;
@@ -72,7 +75,18 @@ export function originRequest(head: ExchangeHead, body: RequestBody, { attempt, 
   const { timeoutMs, idleTimeoutMs } = head.rules;
   const totalMs = accepted === undefined ? null : timeoutMs + LONGEST_ANSWER_MS;
   const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
-  return { origin, method, url, headers: pairs, body: hasBody ? body : null, timeoutMs, idleTimeoutMs, totalMs };
+  const keyHash = keyHashOf(head.record.id);
+  return {
+    keyHash,
+    origin,
+    method,
+    url,
+    headers: pairs,
+    body: hasBody ? body : null,
+    timeoutMs,
+    idleTimeoutMs,
+    totalMs,
+  };
 }
 
 /** Names the attempt as the parent of the origin's spans. Empty when the request has no trace. */
@@ -102,7 +116,8 @@ export async function callOrigin(
   const broken: Broken = (error) => {
     deadline.end();
     if (network) logFailure("noting a broken call", () => reachability.broke(call.url));
-    console.warn({ message: "origin call failed", timedOut: deadline.passed, reason: String(error) });
+    const { keyHash } = call;
+    console.warn({ message: "origin call failed", keyHash, timedOut: deadline.passed, reason: String(error) });
     return { kind: deadline.passed ? "timed-out" : "dropped" };
   };
   // Only the call may be in this block: every exception in it counts as a broken call.

@@ -3,7 +3,7 @@
 // disconnects. The number of waiters is bounded, so that requests with one key cannot take memory from all others. When all places are
 // taken, the caller who has most of them gives one up to a caller who has fewer.
 
-import type { RecordId } from "../record/units.ts";
+import { type RecordId, keyHashOf } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import type { AnswerFor } from "./answers.ts";
 import type { ExchangeAnswer } from "./exchange-answer.ts";
@@ -86,7 +86,8 @@ function wokenWith(answerFor: AnswerFor, head: ExchangeHead): WokenWaiter {
   try {
     return { kind: "answered", answer: answerFor(head) };
   } catch (error) {
-    console.error({ message: "an answer could not be shared", reason: String(error) });
+    const keyHash = keyHashOf(head.record.id);
+    console.error({ message: "an answer could not be shared", keyHash, reason: String(error) });
     return RECHECK;
   }
 }

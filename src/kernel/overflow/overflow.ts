@@ -13,6 +13,8 @@ import type { Spool } from "../body/spool.ts";
 
 export interface OverflowOptions {
   readonly name: string;
+  /** Of the record, for the log. */
+  readonly keyHash: string;
   readonly remote: RemoteBodies;
   readonly spool: Spool;
   /** Encrypts what is uploaded; `null` for none. */
@@ -40,7 +42,7 @@ export class OverflowBucket {
     try {
       upload = await this.#inTime(() => remote.begin(name));
     } catch (error) {
-      report(error);
+      this.#report(error);
     }
     if (upload === null) lost();
     else this.#sending = this.#send(upload, spool.follow());
@@ -83,7 +85,7 @@ export class OverflowBucket {
     } catch (error) {
       // If the body broke off, R2 has not failed, and the attempt settles the record.
       if (!spool.isBroken) {
-        report(error);
+        this.#report(error);
         lost();
       }
       // If R2 does nothing, its part is never taken and would hold the memory of a piece.
@@ -92,6 +94,11 @@ export class OverflowBucket {
       pieces.free();
       body.cancel();
     }
+  }
+
+  #report(error: unknown): void {
+    const { keyHash } = this.#options;
+    console.error({ message: "a body could not be uploaded to R2", keyHash, reason: String(error) });
   }
 
   /** What is uploaded, once it is known. */
@@ -136,10 +143,6 @@ class PartPieces {
     this.#rest?.release();
     this.#rest = null;
   }
-}
-
-function report(error: unknown): void {
-  console.error({ message: "a body could not be uploaded to R2", reason: String(error) });
 }
 
 function ignore(): void {

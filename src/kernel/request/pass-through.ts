@@ -1,6 +1,7 @@
 // What goes to the origin without a record. A request that no route protects is streamed to the origin and back unchanged,
 // whatever its method, size or protocol, WebSocket upgrades included: it stores nothing and calls no Durable Object.
 
+import { keyHashOf } from "../record/units.ts";
 import type { HeldBody } from "./body.ts";
 import type { Origin } from "../config/resolved.ts";
 import type { Problem } from "../record/problem.ts";
@@ -144,7 +145,8 @@ function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwar
  */
 export async function forwardUnprotected({ head, body }: ExchangeMessage, target: Fetcher | null): Promise<Response> {
   if (target === null) return problemResponse({ code: "origin-unreachable" }, head.request.echo);
-  console.error({ message: "record unreachable, request forwarded UNPROTECTED", record: head.record.id });
+  const keyHash = keyHashOf(head.record.id);
+  console.error({ message: "record unreachable, request forwarded UNPROTECTED", keyHash });
   const { method, url, headers, hasBody } = head.call;
   try {
     const request = new Request(url, {
@@ -164,7 +166,7 @@ export async function forwardUnprotected({ head, body }: ExchangeMessage, target
     const init = { status, statusText, headers: sent, encodeBody: "manual" } as const;
     return new Response(response.body, init);
   } catch (error) {
-    console.error({ message: "unprotected call failed", reason: String(error) });
+    console.error({ message: "unprotected call failed", keyHash, reason: String(error) });
     return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, head.request.echo);
   }
 }

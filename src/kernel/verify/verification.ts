@@ -5,7 +5,7 @@ import type { Origin } from "../config/resolved.ts";
 import type { LifeCycleEvent, LifeCycleStep } from "../record/events.ts";
 import { type VerificationCredential, verificationFindingOf, hasSecondChance } from "../record/verification-answer.ts";
 import type { Policy } from "../record/record.ts";
-import { epochMs, type RecordId } from "../record/units.ts";
+import { epochMs, keyHashOf, type RecordId } from "../record/units.ts";
 import type { Verification } from "../request/message.ts";
 import type { Fetcher } from "../request/pass-through.ts";
 import type { RecordAttachments } from "../store/attachments.ts";
@@ -55,7 +55,7 @@ export async function verifyAttempt(
   const text = ledger.verification(id, ledger.find(id));
   // A verification equal to the claim's carries no other credential.
   const second = JSON.stringify(callers) === text ? null : callers;
-  const answer = await verifyInTurn(parse(text), second, ports);
+  const answer = await verifyInTurn(id, parse(text), second, ports);
   switch (answer.kind) {
     case "done": {
       const { status, response, originEvents } = answer;
@@ -82,17 +82,19 @@ type Answer =
 
 /** Asks with the claim's credential and, if the origin rejects that, with the caller's. */
 async function verifyInTurn(
+  id: RecordId,
   claims: Verification | null,
   callers: Verification | null,
   ports: VerificationPorts,
 ): Promise<Answer> {
   const endsAt = performance.now() + VERIFICATION_MS;
-  const first = claims === null ? null : await verifyOnce(claims, "claim", VERIFICATION_MS, ports);
+  const first = claims === null ? null : await verifyOnce(id, claims, "claim", VERIFICATION_MS, ports);
   if (callers === null || !hasSecondChance(first?.kind ?? null)) return first ?? OPEN;
-  return verifyOnce(callers, "another", endsAt - performance.now(), ports);
+  return verifyOnce(id, callers, "another", endsAt - performance.now(), ports);
 }
 
 async function verifyOnce(
+  id: RecordId,
   verification: Verification,
   credential: VerificationCredential,
   leftMs: number,
@@ -100,7 +102,7 @@ async function verifyOnce(
 ): Promise<Answer> {
   // The route's `timeout` covers the whole verification: an answer that is not complete by then does not count.
   const totalMs = Math.min(verification.timeoutMs, leftMs);
-  const request = { ...verification, method: "GET", body: null, totalMs };
+  const request = { ...verification, keyHash: keyHashOf(id), method: "GET", body: null, totalMs };
   const answer = await callOrigin(request, ports.target(verification.origin), ports);
   if (!("next" in answer)) return OPEN;
   const { status, statusText, headers, events: originEvents } = answer;

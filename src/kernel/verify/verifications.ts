@@ -13,6 +13,7 @@ import {
   timeAfter,
   latestTime,
   type RecordId,
+  keyHashOf,
 } from "../record/units.ts";
 import type { Verification } from "../request/message.ts";
 import type { ObjectAlarm } from "../object/alarm.ts";
@@ -123,7 +124,7 @@ export class VerificationQueue {
       this.verify(id, entry.record.policy, null).catch(() => undefined);
     } catch (error) {
       this.#putOff.set(id, timeAfter(now, pauseAfterFailure(error, PAUSE_MS)));
-      console.error({ message: "a record could not be asked about", reason: String(error) });
+      console.error({ message: "a record could not be asked about", keyHash: keyHashOf(id), reason: String(error) });
     }
   }
 

@@ -9,6 +9,7 @@ import {
   type EpochMs,
   timeAfter,
   type RecordId,
+  keyHashOf,
 } from "../../../kernel/record/units.ts";
 import { nextLane } from "../../../kernel/record/lanes.ts";
 import type { ExchangeHead } from "../../../kernel/request/message.ts";
@@ -129,7 +130,7 @@ export class AcceptedAttempts {
       // Read first: a claim without its request would only block its key.
       const request = this.#read(id, entry);
       if (request === null) {
-        console.error({ message: "an accepted request cannot be read, and is not tried", recordId: id });
+        console.error({ message: "an accepted request cannot be read, and is not tried", keyHash: keyHashOf(id) });
         steps.take(id, { type: "unreadable" }, entry.record.policy, now);
         return;
       }
@@ -151,7 +152,11 @@ export class AcceptedAttempts {
     } catch (error) {
       logFailure("releasing a body", () => body?.release());
       this.#putOff.set(id, timeAfter(now, pauseAfterFailure(error, PAUSE_MS)));
-      console.error({ message: "an accepted request could not be tried", reason: String(error) });
+      console.error({
+        message: "an accepted request could not be tried",
+        keyHash: keyHashOf(id),
+        reason: String(error),
+      });
     }
   }
 

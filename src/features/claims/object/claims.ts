@@ -7,7 +7,7 @@ import type { LifeCycleEvent } from "../../../kernel/record/events.ts";
 import { step } from "../../../kernel/record/life-cycle.ts";
 import type { PartitionPosition } from "../../../kernel/record/position.ts";
 import { isClosed, type Policy, type Started } from "../../../kernel/record/record.ts";
-import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
+import { epochMs, type EpochMs, type RecordId, keyHashOf } from "../../../kernel/record/units.ts";
 import {
   type ClaimAnswer,
   type ClaimEntry,
@@ -79,7 +79,7 @@ export class ClaimActions {
       if (elsewhere !== null) return { elsewhere };
       return await this.#withResult(this.#decide(entry, policy), room);
     } catch (error) {
-      console.error({ message: "a claim failed", recordId: entry.record.id, reason: String(error) });
+      console.error({ message: "a claim failed", keyHash: keyHashOf(entry.record.id), reason: String(error) });
       return { state: "unavailable" };
     }
   }

@@ -13,7 +13,15 @@ const BINDING: Origin = { kind: "binding", binding: "API" };
 
 async function lengthOf(origin: Origin, headers: Readonly<Record<string, string>>): Promise<number | null> {
   const target = { fetch: () => Promise.resolve(new Response("hello", { headers })) };
-  const call = { origin, method: "POST", url: "http://127.0.0.1:9/", headers: [], body: null, totalMs: null };
+  const call = {
+    origin,
+    method: "POST",
+    keyHash: "",
+    url: "http://127.0.0.1:9/",
+    headers: [],
+    body: null,
+    totalMs: null,
+  };
   const known = { has: () => false, add: () => undefined };
   const timers = new ObjectTimers();
   const reachability = new OriginReachability(new Map(), known, timers, connect);
@@ -69,6 +77,7 @@ async function pendingIn(
   try {
     const target = { fetch: () => Promise.resolve(new Response(body, { headers })) };
     const call = {
+      keyHash: "",
       origin: NETWORK,
       method: "POST",
       url: "http://127.0.0.1:9/",
