@@ -70,14 +70,14 @@ export function operatorApp(
     return context.json<HealthView>({ status: "ok", version, warnings });
   });
   app.get("/drain", async (context) => {
-    const { shards, unreachable } = await operator.counts();
-    if (shards.length === 0 && unreachable.length > 0) return refuseRequest({ code: "store-unavailable" });
-    return context.json<TotalsView>({ ...openCounts(shards), unreachable, shards });
+    const { total, shards, unreachable, notAsked } = await operator.counts();
+    if (total.objects === 0 && unreachable.length > 0) return refuseRequest({ code: "store-unavailable" });
+    return context.json<TotalsView>({ ...openCounts([total]), unreachable, notAsked, shards });
   });
   app.get("/layouts", async (context) => {
-    const { shards, layouts, unreachable } = await operator.counts();
-    if (shards.length === 0 && unreachable.length > 0) return refuseRequest({ code: "store-unavailable" });
-    return context.json<LayoutsView>({ layouts: layouts.map(viewLayout), routes: operator.routes });
+    const { total, layouts, unreachable, notAsked } = await operator.counts();
+    if (total.objects === 0 && unreachable.length > 0) return refuseRequest({ code: "store-unavailable" });
+    return context.json<LayoutsView>({ layouts: layouts.map(viewLayout), routes: operator.routes, notAsked });
   });
   app.get("/metrics", async (c) => {
     const metrics = features.flatMap((feature) => feature.metrics ?? []);
@@ -88,7 +88,11 @@ export function operatorApp(
   app.get("/recent", async (context) => {
     const recent = await reader.recent(context.req.query("after") ?? null);
     if (recent === null) return invalidRequest("after must be a cursor from this feed: start without one.");
-    return context.json<RecentView>({ exchanges: recent.exchanges.map(viewExchange), cursor: recent.cursor });
+    return context.json<RecentView>({
+      exchanges: recent.exchanges.map(viewExchange),
+      cursor: recent.cursor,
+      notAsked: recent.notAsked,
+    });
   });
   app.post("/sessions/end", async (context) => {
     await operator.endSessions(context.get("actor"));
@@ -113,7 +117,8 @@ function addRecords(app: Hono<RequestVariables>, operator: Operator): void {
     if (why !== null) return invalidRequest(why);
     const page = await operator.list(filter, limit, cursor);
     if (page === null) return invalidRequest(`${NO_PAGE} Begin again without a cursor.`);
-    return context.json<RecordPageView>({ ...page, records: page.records.map(viewSummary) });
+    const { calls: _calls, ...shown } = page;
+    return context.json<RecordPageView>({ ...shown, records: page.records.map(viewSummary) });
   });
   app.get("/records/:id", async (context) => {
     const record = isRecordId(context) ? await operator.inspect(idOf(context)) : null;

@@ -44,10 +44,11 @@ export function auditedOperator(operator: Operator, audit: AuditLog): Operator {
     isChangingLayout: operator.isChangingLayout,
     routes: operator.routes,
     list: (...query) => operator.list(...query),
+    oldest: (...query) => operator.oldest(...query),
     inspect: (id) => operator.inspect(id),
     omittedHeaders: (route) => operator.omittedHeaders(route),
     sessions: () => operator.sessions(),
-    counts: () => operator.counts(),
+    counts: (options) => operator.counts(options),
     body: (id, by) =>
       audit.record(
         by,

@@ -12,6 +12,7 @@ import {
   attemptNumber,
   countSchema,
   recordIdSchema,
+  notAskedShards,
   unreachableShards,
   statusSchema,
   timeSchema,
@@ -37,6 +38,16 @@ export const shardCountsSchema = v.object({
   shard: withDescription(v.string(), "The shard.", "shard-3-of-64"),
   layout: withDescription(layoutTitle, "Its layout.", "64"),
   ...openCountEntries,
+  oldestMs: withDescription(
+    countSchema,
+    "How long ago its oldest attempt in flight began, in milliseconds; 0 when none is in flight.",
+    1200,
+  ),
+  oldestUnknownMs: withDescription(
+    countSchema,
+    "How long ago the attempt of its longest undecided record began, in milliseconds; 0 when no outcome is unknown.",
+    60_000,
+  ),
   oldestWaitingMs: withDescription(
     countSchema,
     "For how long the accepted request that is due longest has been due, in milliseconds; 0 when none is.",
@@ -50,7 +61,11 @@ export const shardCountsSchema = v.object({
 export const totalsSchema = v.object({
   ...openCountEntries,
   unreachable: unreachableShards,
-  shards: withDescription(v.array(shardCountsSchema), "Those that answered."),
+  notAsked: notAskedShards,
+  shards: withDescription(
+    v.array(shardCountsSchema),
+    "Those that answered. Of a layout with more than 128 shards, only those with the oldest attempts in flight and the oldest unknown outcomes.",
+  ),
 });
 
 /** A set of objects that share the keys of routes, and how far the change from it to the next has come. */
@@ -137,6 +152,7 @@ const runningRouteSchema = v.object({
 export const layoutsSchema = v.object({
   layouts: withDescription(v.array(layoutSchema), "Those in force first, then the previous ones."),
   routes: withDescription(v.array(runningRouteSchema), "The protected routes, in the order of matching."),
+  notAsked: notAskedShards,
 });
 
 export const healthSchema = v.object({
@@ -186,6 +202,11 @@ export const exchangeSchema = v.object({
 export const recentSchema = v.object({
   exchanges: withDescription(v.array(exchangeSchema), "Oldest first."),
   cursor: withDescription(v.string(), "For the next call.", "1795250000000"),
+  notAsked: withDescription(
+    countSchema,
+    "How many shards this call has not asked: a call asks at most 800, and the next one asks others.",
+    0,
+  ),
 });
 
 export const endedSchema = v.object({ ended: withDescription(v.literal(true), "Every session has ended.", true) });

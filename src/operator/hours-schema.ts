@@ -7,6 +7,7 @@ import {
   A_TIME,
   withDescription,
   countSchema,
+  notAskedShards,
   timeSchema,
   unreachableShards,
   wordsSchema,
@@ -56,6 +57,7 @@ export const hoursSchema = v.object({
     "The last 24 hours and the current one, the oldest first; without hours in which nothing was counted.",
   ),
   unreachable: unreachableShards,
+  notAsked: notAskedShards,
 });
 
 export type HoursView = WrittenBy<typeof hoursSchema>;

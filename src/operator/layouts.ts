@@ -7,6 +7,7 @@ import { layoutTitle, shardCount } from "../kernel/config/layout.ts";
 import type { Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";
 import { type EpochMs, epochMs } from "../kernel/record/units.ts";
+import type { ShardsTogether } from "../kernel/object/gathering.ts";
 import type { ShardCounts } from "../kernel/object/operator-calls.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
 import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held-rows.ts";
@@ -26,10 +27,18 @@ export function objectState({ closed }: Pick<ShardCounts, "closed">): ObjectStat
   return closed.holds.length === 0 ? "empty" : "closed";
 }
 
+/** What an object has, or several objects of a large layout together. */
+export type CountedObjects = ShardCounts & Partial<Pick<ShardsTogether, "objects">>;
+
+/** How many objects a count is of. */
+export function objectsIn({ objects = 1 }: Pick<CountedObjects, "objects">): number {
+  return objects;
+}
+
 /** What the empty objects of previous layouts have counted. The totals need it before nobody asks these objects any more. */
 export function leftCounts(
   layouts: readonly ConfiguredLayout[],
-  asked: readonly ShardAnswer<ShardCounts>[],
+  asked: readonly ShardAnswer<CountedObjects>[],
 ): readonly CountedByShard[] {
   const previous = new Set(layouts.flatMap(({ next, title }) => (next === null ? [] : [title])));
   return asked.flatMap(({ shard, layout, answer }) => {
@@ -41,7 +50,7 @@ export function leftCounts(
 /** In the order of `layouts`. `isAddedUp`: the totals have the `leftCounts`. */
 export function summarizeLayouts(
   layouts: readonly ConfiguredLayout[],
-  asked: readonly ShardAnswer<ShardCounts>[],
+  asked: readonly ShardAnswer<CountedObjects>[],
   isAddedUp: boolean,
 ): readonly LayoutSummary[] {
   const configured = new Set(layouts.map(({ title }) => title));
@@ -64,10 +73,11 @@ interface Counted extends Omit<LayoutSummary, "mayGo" | "reason"> {
 
 function countLayout(
   { title, layout, next, routes }: ConfiguredLayout,
-  asked: readonly ShardAnswer<ShardCounts>[],
+  asked: readonly ShardAnswer<CountedObjects>[],
 ): Counted {
   const answers = asked.flatMap(({ answer }) => (answer === null ? [] : [answer]));
-  const inState = (state: ObjectState): number => answers.filter((answer) => objectState(answer) === state).length;
+  const inState = (state: ObjectState): number =>
+    answers.reduce((sum, answer) => sum + (objectState(answer) === state ? objectsIn(answer) : 0), 0);
   const closed = answers.flatMap((answer) => answer.closed ?? []);
   return {
     layout: title,
@@ -127,7 +137,7 @@ function inForceReason({ layout, closedFor, objects }: Counted): string {
 
 /** `null`: the layout may go. */
 function reasonToStay(
-  { layout, closedFor, objects, open, closed, holds, isMoreHeld, unreachable }: Counted,
+  { layout, closedFor, objects, open, closed, empty, holds, isMoreHeld, unreachable }: Counted,
   configured: ReadonlySet<string>,
   others: readonly LayoutSummary[],
 ): string | null {
@@ -145,9 +155,12 @@ function reasonToStay(
     return `${objectsText(closed)} still ${closed === 1 ? "holds" : "hold"} ${heldText(holds, isMoreHeld)}.`;
   if (unreachable.length > 0) return `${objectsText(unreachable.length)} did not answer: ask again.`;
   const sender = others.find((other) => other.next !== null && !other.mayGo && other.closedFor.includes(layout));
-  return sender === undefined
-    ? null
-    : `Closed and empty, but objects of ${sender.layout} still send requests to it: take ${sender.layout} out first.`;
+  if (sender !== undefined) {
+    return `Closed and empty, but objects of ${sender.layout} still send requests to it: take ${sender.layout} out first.`;
+  }
+  // What is closed and empty stays so: it does not matter when an object has said it.
+  const left = objects - empty;
+  return left > 0 ? `${objectsText(left)} of it ${left === 1 ? "has" : "have"} not been asked yet: ask again.` : null;
 }
 
 /** "3 records, 6 events and 2 positions"; what has to be done about it, if waiting is not enough. */

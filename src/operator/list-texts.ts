@@ -3,7 +3,9 @@
 
 import { parseDuration } from "../kernel/config/units.ts";
 import { type EpochMs, epochMs } from "../kernel/record/units.ts";
+import { elapsedText } from "./console/browser/times.ts";
 import type { RecordPageView } from "./record-schema.ts";
+import type { NotAskedView } from "./schema-members.ts";
 
 type Total = RecordPageView["total"];
 type Parts = RecordPageView["parts"];
@@ -23,6 +25,18 @@ export function partsText({ first, last, count }: Parts): string | null {
   if (count === 1) return null;
   const which = first === last ? `Part ${grouped(first)}` : `Parts ${grouped(first)} to ${grouped(last)}`;
   return `${which} of ${grouped(count)}: so many records are listed in parts, each with its newest first.`;
+}
+
+/** Which shards an answer has not asked; `null`: none. */
+export function notAskedText({ earlier, missing, oldestAnswerAt }: NotAskedView, now: number): string | null {
+  const ageMs = oldestAnswerAt === null ? 0 : now - Date.parse(oldestAnswerAt);
+  const parts = [
+    ...(earlier === 0
+      ? []
+      : [`${grouped(earlier)} shards were not asked now: their numbers are up to ${elapsedText(ageMs)} old.`]),
+    ...(missing === 0 ? [] : [`${grouped(missing)} shards have not been asked yet and are not counted: ask again.`]),
+  ];
+  return parts.length === 0 ? null : parts.join(" ");
 }
 
 function grouped(count: number): string {

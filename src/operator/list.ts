@@ -1,17 +1,17 @@
-// Lists the records of all shards, the last attempt that started latest first. Each shard sorts its own, and a page merges what they
+// Lists the records of a group of shards, the last attempt that started latest first. Each shard sorts its own, and a page merges what they
 // give. A list of many records is read in parts (kernel/store/list-parts.ts), each of which is in order over all shards.
 
 import { shardTitle } from "../kernel/object/shard-address.ts";
 import { compareNewest, type ListPosition, type ListQuery } from "../kernel/store/list-query.ts";
 import { type ListPage, positionOf, type SeenRecord } from "../kernel/store/record-list.ts";
-import { FIRST, isEdge, type PageBegin, readCursor, writeCursor } from "./list-cursor.ts";
+import type { PageBegin } from "./list-cursor.ts";
 import type { RecordTotal, ShownParts } from "./operator.ts";
 import type { LayoutShardAddress } from "./shards.ts";
 
 /** Shards asked at the same time, at most. The platform opens six connections; the others queue briefly. */
 const SHARDS_AT_ONCE = 16;
-/** A page that is not full begins no further part after so many calls: a Worker may make a thousand. */
-const MAX_CALLS = 250;
+/** A page that is not full begins no further part after so many calls, because somebody waits for it. */
+const MANY_CALLS = 250;
 /** By how much what a shard is asked for exceeds its share of a page, so that most are asked once. */
 const SHARE = 2;
 const SPARE = 4;
@@ -21,15 +21,18 @@ export interface ListedRecord extends SeenRecord {
   readonly layout: string;
 }
 
-export interface ListResult {
+/** A page of a group of shards. */
+export interface GroupPage {
+  /** In the direction of the page. */
   readonly records: readonly ListedRecord[];
-  /** Of the next page. */
-  readonly cursor: string | null;
-  readonly previous: string | null;
+  /** Where the next page begins; `null`: the group has ended. */
+  readonly ahead: PageBegin | null;
+  /** Where the page before begins, which may be outside of the group. */
+  readonly back: PageBegin;
   readonly total: RecordTotal;
   readonly parts: ShownParts;
-  /** Shards that did not answer. */
   readonly unreachable: readonly string[];
+  readonly calls: number;
 }
 
 /** What differs from call to call; the filter does not. */
@@ -38,18 +41,20 @@ export type ListPart = Pick<ListQuery, "parts" | "part" | "direction" | "positio
 /** `null` when the shard is unreachable. */
 export type AskForList = (address: LayoutShardAddress, asked: ListPart) => Promise<ListPage | null>;
 
-/** `null` when no list has written the cursor, or a shard has grown too much since. The shards in `known` are known to be unreachable. */
+/**
+ * `null` when a shard has grown too much since the cursor was written, or `maxCalls` calls do not suffice to begin. The shards in `known` are known to
+ * be unreachable.
+ */
 export async function listRecords(
   addresses: readonly LayoutShardAddress[],
-  cursor: string | null,
+  begin: PageBegin,
   limit: number,
   ask: AskForList,
-  known: readonly string[] = [],
-): Promise<ListResult | null> {
-  const begin = cursor === null ? FIRST : readCursor(cursor);
-  if (begin === null) return null;
+  known: readonly string[],
+  maxCalls: number,
+): Promise<GroupPage | null> {
   const isForward = begin.direction === "after";
-  const asking = new Asking(addresses, begin, limit, ask, known);
+  const asking = new Asking(addresses, begin, limit, ask, known, maxCalls);
   const found: Found[] = [];
   let matched = 0;
   /** How much of the whole list was read. */
@@ -64,39 +69,38 @@ export async function listRecords(
     if (opened === null) return null;
     ({ parts, part } = opened);
     entered ??= { parts, part };
+    const before = found.length;
     // oxlint-disable-next-line no-await-in-loop
     const isOver = await asking.merge(opened.streams, found);
     matched += opened.streams.reduce((sum, stream) => sum + stream.matched, 0);
     share += 1 / parts;
     if (asking.hasGrown) return null;
     if (!isOver) {
-      ahead = { ...begin, parts, part, position: found.at(-1)?.position ?? null };
+      const last = found.length > before ? (found.at(-1)?.position ?? null) : position;
+      ahead = { ...begin, parts, part, position: last };
       break;
     }
     const next = part + (isForward ? 1 : -1);
     ahead = next < 0 || next >= parts ? null : { ...begin, parts, part: next, position: null };
-    if (ahead === null || found.length === limit || asking.calls >= MAX_CALLS) break;
+    if (ahead === null || found.length === limit || asking.calls >= MANY_CALLS) break;
+    if (asking.calls + addresses.length > maxCalls) break;
     [part, position] = [next, null];
   }
   const [first] = found;
-  const back: PageBegin = {
-    direction: isForward ? "before" : "after",
-    parts,
-    part,
-    // A page without records leads back from where it ended: nothing is in between.
-    ...first?.of,
-    position: first?.position ?? null,
-  };
-  const [aheadCursor, backCursor] = [ahead, isEdge(begin) ? null : back].map((at) =>
-    at === null ? null : writeCursor(at),
-  );
-  const records = found.map(({ record }) => record);
   // In parts of the last one's size.
   const begun = Math.floor(firstWithin(entered.part, parts / entered.parts, begin.direction));
   return {
-    records: isForward ? records : records.toReversed(),
-    cursor: (isForward ? aheadCursor : backCursor) ?? null,
-    previous: (isForward ? backCursor : aheadCursor) ?? null,
+    records: found.map(({ record }) => record),
+    ahead,
+    back: {
+      ...begin,
+      direction: isForward ? "before" : "after",
+      parts,
+      part,
+      // A page without records leads back from where it ended: nothing is in between.
+      ...first?.of,
+      position: first?.position ?? null,
+    },
     total: {
       count: Math.round(matched / share),
       // Each share is a power of two, so the sum is exact.
@@ -104,6 +108,7 @@ export async function listRecords(
     },
     parts: { first: 1 + Math.min(part, begun), last: 1 + Math.max(part, begun), count: parts },
     unreachable: [...asking.unreachable],
+    calls: asking.calls,
   };
 }
 
@@ -136,6 +141,7 @@ class Asking {
   readonly #begin: PageBegin;
   readonly #limit: number;
   readonly #ask: AskForList;
+  readonly #maxCalls: number;
   /** Each is waited for once, not again in the next part. */
   readonly unreachable: Set<string>;
   #parts: number | null;
@@ -149,7 +155,9 @@ class Asking {
     limit: number,
     ask: AskForList,
     known: readonly string[],
+    maxCalls: number,
   ) {
+    this.#maxCalls = maxCalls;
     this.#addresses = addresses;
     this.#begin = begin;
     this.#limit = limit;
@@ -158,7 +166,9 @@ class Asking {
     this.#parts = begin.parts;
   }
 
-  /** Asks every shard for the beginning of what it has of a part, or of a part of it; `null`: one has grown too much for it. */
+  /**
+   * Asks every shard for the beginning of what it has of a part, or of a part of it; `null`: one has grown too much for it, or the calls do not suffice.
+   */
   async open(
     wanted: number | null,
     position: ListPosition | null,
@@ -192,6 +202,7 @@ class Asking {
         if (part !== null) part = firstWithin(part, needed / parts, direction);
       }
       parts = needed;
+      if (this.calls + others.length > this.#maxCalls) return null;
       // oxlint-disable-next-line no-await-in-loop
       const again = await ask(
         others.map(({ address }) => address),
@@ -206,11 +217,12 @@ class Asking {
     return { ...opening, streams };
   }
 
-  /** Takes records in order until the page is full or the part has ended; says whether it has ended. */
+  /** Takes records in order until the page is full, the part has ended or the calls do not suffice; says whether it has ended. */
   async merge(streams: readonly Stream[], found: Found[]): Promise<boolean> {
     const sign = this.#begin.direction === "after" ? 1 : -1;
     while (found.length < this.#limit) {
       const dry = streams.filter((stream) => stream.more && headOf(stream) === undefined);
+      if (this.calls + dry.length > this.#maxCalls) return false;
       // oxlint-disable-next-line no-await-in-loop -- most shards are asked once
       await inBatches(dry, (stream) => this.#refill(stream, this.#limit - found.length));
       let next: Stream | null = null;

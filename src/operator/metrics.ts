@@ -12,10 +12,9 @@ import {
 } from "../kernel/traffic/route-counters.ts";
 import type { MetricsFeature } from "../kernel/worker-feature.ts";
 import { type MetricFamily, type MetricType, type MetricSample, metricSample } from "./exposition.ts";
-import { type ScrapedShard, layoutFamily, shardFamilies } from "./shard-metrics.ts";
+import { askedFamilies, layoutFamily, type ScrapedObjects, shardFamilies } from "./shard-metrics.ts";
 
-export interface MetricsScrape {
-  readonly shards: readonly ScrapedShard[];
+export interface MetricsScrape extends ScrapedObjects {
   /** What all shards have counted; `null` when the shard that adds it up did not answer. */
   readonly totals: readonly RouteNumbers[] | null;
   /** The configured routes' paths. Each has all its counters from the first scrape on, even before its first request. */
@@ -25,50 +24,48 @@ export interface MetricsScrape {
    * are left out.
    */
   readonly keepRecords: boolean;
-  /** Whether each shard has its own series of every gauge. Otherwise, only those have that an alert names shards by. */
+  /** Whether each shard of a small layout has its own series of every gauge. Otherwise, only those have that an alert names shards by. */
   readonly isByShard: boolean;
   readonly features: readonly MetricsFeature[];
 }
 
 export function metricFamilies({
-  shards,
   totals,
   routes,
   keepRecords,
   isByShard,
   features,
+  ...scraped
 }: MetricsScrape): readonly MetricFamily[] {
-  const answered = shards.flatMap(({ numbers, ...shard }) => (numbers === null ? [] : [{ ...shard, numbers }]));
-  const up: MetricFamily = {
-    name: "onceway_shard_up",
-    type: "gauge",
-    help: "Whether the shard could be asked.",
-    samples: shards.map(({ shard, numbers }) => metricSample({ shard }, numbers === null ? 0 : 1)),
-  };
   const all = totals === null ? [] : withEachRoute(totals, routes);
   const isRoute = ({ route }: RouteNumbers): boolean => !features.some(({ isOwn }) => isOwn?.(route) === true);
   const traffic = totals === null ? [] : trafficFamilies(all.filter(isRoute));
   // Backwards: in the text, events come last.
   const counted = totals === null ? [] : features.toReversed().flatMap((feature) => feature.counted(all));
   const now = Date.now();
+  const { shards, gathered } = scraped;
   // A sum over no answer would look like 0.
+  const hasAnswers = shards.length > 0 || gathered.some(({ together }) => together.length > 0);
   const held =
-    keepRecords && answered.length > 0
+    keepRecords && hasAnswers
       ? [
-          ...shardFamilies(answered, isByShard),
-          layoutFamily(answered),
+          ...shardFamilies(scraped, isByShard),
+          layoutFamily(scraped),
           ...features.flatMap(({ name, held: families }) =>
             families === undefined
               ? []
               : families(
-                  answered.map((shard) => shard.numbers.features[name]),
+                  [
+                    ...shards.map(({ numbers }) => numbers.features[name]),
+                    ...gathered.flatMap((one) => one.features[name]?.map((shard) => shard.held) ?? []),
+                  ],
                   routes,
                   now,
                 ),
           ),
         ]
       : [];
-  return [...traffic, ...counted, ...held, up];
+  return [...traffic, ...counted, ...held, ...askedFamilies(scraped, now)];
 }
 
 /** `increase()` misses the first value of a new series, so each starts with 0. */

@@ -45,7 +45,7 @@ export function createOperate(
     environment,
     operator,
     features: features.flatMap((feature) => feature.console ?? []),
-    recentHours: (now) => recent.getOr("all", now, RECENT_MS, () => reader.hours()),
+    recentHours: (now) => recent.getOr("all", now, RECENT_MS, () => reader.hours(false)),
     warnings: () => reader.warnings(),
     routes: paths,
     tokens: access.tokens,

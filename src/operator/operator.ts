@@ -6,6 +6,7 @@ import type { TimelineEvent } from "../kernel/record/timeline.ts";
 import type { EpochMs, RecordId } from "../kernel/record/units.ts";
 import type { GivenResponse } from "./given-response.ts";
 import type { LayoutsView, ShardCountsView, TotalsView } from "./gateway-schema.ts";
+import type { AskingOptions } from "./ask-shards.ts";
 import type { LayoutSummary } from "./layouts.ts";
 import type { BodyExcerpt } from "../kernel/notes/excerpts.ts";
 import type { RecordReplays } from "../kernel/traffic/replay-counts.ts";
@@ -57,6 +58,8 @@ export interface RecordFilter {
 
 export interface RecordPage extends Omit<RecordPageView, "records"> {
   readonly records: readonly RecordSummary[];
+  /** How many calls it took. */
+  readonly calls: number;
 }
 
 export type RecordTotal = RecordPageView["total"];
@@ -83,13 +86,26 @@ export type ChangeResult =
   /** Retry after: when the lock ends. The attempt may end earlier. */
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
-/** What all shards have open: those that answered, and the names of those that did not. */
-export interface AllCounts extends Pick<TotalsView, "shards" | "unreachable"> {
+/** What a request spends on its counts, and which shards it asks first. */
+export type CountsOptions = Pick<AskingOptions, "budget" | "first">;
+
+/** What all shards have open: those that answered, the names of those that did not, and how many were not asked. */
+export interface AllCounts extends Pick<TotalsView, "shards" | "unreachable" | "notAsked"> {
+  /** The sum over all that answered. */
+  readonly total: CountsTogether;
   /** Those in force first, then the previous ones. */
   readonly layouts: readonly LayoutSummary[];
 }
 
-export type OpenTotals = Omit<TotalsView, "shards" | "unreachable">;
+export type OpenTotals = Omit<TotalsView, "shards" | "unreachable" | "notAsked">;
+
+export interface CountsTogether extends OpenTotals {
+  /** How many shards these numbers are of. */
+  readonly objects: number;
+  readonly bytes: number;
+  /** The longest of all. */
+  readonly oldestWaitingMs: number;
+}
 
 /** The sum over shards. */
 export function openCounts(shards: readonly Pick<ShardCountsView, keyof OpenTotals>[]): OpenTotals {
@@ -113,14 +129,18 @@ export interface Operator {
   readonly routes: LayoutsView["routes"];
   /**
    * A page, the last attempt that started latest first. `null` when the cursor is invalid, or the list has grown too much since. Continues without unreachable shards, and does not ask those in `unreachable`, which are already
-   * known. Rejects when no shard answers; with a key, when a shard that may hold its records does not.
+   * known. Rejects when no shard answers; with a key, when a shard that may hold its records does not. Makes at most `maxCalls` calls, so a page may be
+   * short or empty before the last one.
    */
   list(
     filter: RecordFilter,
     limit: number,
     cursor: string | null,
     unreachable?: readonly string[],
+    maxCalls?: number,
   ): Promise<RecordPage | null>;
+  /** Of the records in this state the ones whose last attempts started first, at most 5. `counts` tells which shards have them. */
+  oldest(state: "started" | "unknown", counts: AllCounts): Promise<readonly RecordSummary[]>;
   inspect(id: RecordId): Promise<RecordDetail | null>;
   /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is unreachable. */
   body(id: RecordId, by: Actor): Promise<ReadableStream<Uint8Array> | null>;
@@ -134,5 +154,5 @@ export interface Operator {
   /** Ends all sessions at once. `by` is for the log. */
   endSessions(by: Actor): Promise<void>;
   /** Counts of the shards that can be enumerated: none when every key has its own object. */
-  counts(): Promise<AllCounts>;
+  counts(options?: CountsOptions): Promise<AllCounts>;
 }

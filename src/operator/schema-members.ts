@@ -45,7 +45,32 @@ export const unreachableShards = withDescription(
   [],
 );
 
+/** Which shards were not asked, because a request makes at most 900 calls. */
+const notAskedSchema = v.object({
+  earlier: withDescription(
+    countSchema,
+    "Shards that this request has not asked: what they answered earlier is in these numbers. Only of layouts with more than 128 shards.",
+    0,
+  ),
+  missing: withDescription(
+    countSchema,
+    "Shards that no request has asked yet: they are missing in these numbers. Ask again.",
+    0,
+  ),
+  oldestAnswerAt: withDescription(
+    v.nullable(timeSchema),
+    "When the earliest of those earlier answers was given; null without any.",
+    null,
+  ),
+});
+export const notAskedShards = withDescription(
+  notAskedSchema,
+  "Which shards this request has not asked: a request makes at most 900 calls.",
+);
+
 type ReadonlyDeep<T> = T extends object ? { readonly [Name in keyof T]: ReadonlyDeep<T[Name]> } : T;
 
 /** What this gateway writes, according to a schema. What a client reads is `v.InferOutput`. */
 export type WrittenBy<Schema extends v.GenericSchema> = ReadonlyDeep<v.InferInput<Schema>>;
+
+export type NotAskedView = WrittenBy<typeof notAskedSchema>;

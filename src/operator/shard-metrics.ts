@@ -1,36 +1,73 @@
 // The metrics of what shards hold. Whatever is only added up, or compared for its largest, has one series for all of them: each line is read
-// at every scrape and kept by Prometheus. By shard is what an alert names shards by.
+// at every scrape and kept by Prometheus. By shard is what an alert names shards by; of a large layout, that has one series for all of its shards.
 
+import type { GatherAnswer, ShardsTogether } from "../kernel/object/gathering.ts";
 import type { ShardNumbers } from "../kernel/object/operator-calls.ts";
-import { sumOf as sumOfCounts } from "../kernel/traffic/route-counters.ts";
-import { type MetricFamily, type MetricType, metricSample } from "./exposition.ts";
+import { type RouteNumbers, sumOf as sumOfCounts } from "../kernel/traffic/route-counters.ts";
+import type { UnreachableObject } from "./ask-shards.ts";
+import { type MetricFamily, metricSample } from "./exposition.ts";
+import type { NotAskedView } from "./schema-members.ts";
 import { OBJECT_STATES, objectState } from "./layouts.ts";
 
-/** One shard's numbers; `null` when it did not answer. */
+/** What a scrape has heard. */
+export interface ScrapedObjects {
+  /** Those that answered. */
+  readonly shards: readonly ScrapedShard[];
+  readonly gathered: readonly ScrapedGathering[];
+  readonly unreachable: readonly UnreachableObject[];
+  readonly notAsked: NotAskedView;
+}
+
 export interface ScrapedShard {
   readonly shard: string;
   readonly layout: string;
-  readonly numbers: ShardNumbers | null;
-}
-
-export interface AnsweredScrape extends ScrapedShard {
   readonly numbers: ShardNumbers;
 }
 
-export function shardFamilies(answered: readonly AnsweredScrape[], isByShard: boolean): readonly MetricFamily[] {
-  const { ofShards, together } = familyMakers(answered, isByShard);
+/** Shards of a large layout. */
+export interface ScrapedGathering extends Pick<GatherAnswer, "together" | "features" | "counters"> {
+  readonly layout: string;
+}
+
+/** Numbers of one shard, or of several of a large layout. */
+interface LabelledNumbers {
+  /** Its name, as alerts show it; of a large layout `one-of-4096`. */
+  readonly shard: string;
+  readonly layout: string;
+  readonly numbers: Omit<ShardsTogether, "objects">;
+  readonly objects: number;
+}
+
+type ValueOf = (numbers: LabelledNumbers["numbers"]) => number;
+
+/** So many unreachable shards are named at most: each name is a series. */
+const MOST_NAMED = 100;
+
+export function shardFamilies(scraped: ScrapedObjects, isByShard: boolean): readonly MetricFamily[] {
+  const all = labelled(scraped);
+  const ofShards = (name: string, help: string, value: ValueOf): MetricFamily =>
+    gauge(
+      name,
+      help,
+      byLabels(all, (some) => largestOf(some.map(({ numbers }) => value(numbers)))),
+    );
+  /** One series for all shards. `sum` and `max` over it are the same as over one for each shard. */
+  const together = (
+    name: string,
+    help: string,
+    combine: (values: readonly number[]) => number,
+    value: ValueOf,
+  ): MetricFamily => {
+    const combined = (some: readonly LabelledNumbers[]): number => combine(some.map(({ numbers }) => value(numbers)));
+    const samples = isByShard ? byLabels(all, combined) : [metricSample({}, combined(all))];
+    return gauge(name, help, samples);
+  };
   return [
     together("calls_in_flight", "Attempts that run now.", sumOf, ({ callsInFlight }) => callsInFlight),
-    ofShards(
-      "calls_queued_total",
-      "counter",
-      "Attempts started while six or more others ran: the platform may have queued their calls.",
-      ({ routes }) => routes.reduce((sum, numbers) => sum + sumOfCounts(numbers, "queued"), 0),
-    ),
-    recordsFamily(answered, isByShard),
+    queuedFamily(scraped),
+    recordsFamily(all, isByShard),
     ofShards(
       "oldest_attempt_seconds",
-      "gauge",
       "Age of the oldest attempt in flight; 0 without one.",
       ({ oldestMs }) => oldestMs / 1000,
     ),
@@ -42,7 +79,6 @@ export function shardFamilies(answered: readonly AnsweredScrape[], isByShard: bo
     ),
     ofShards(
       "oldest_waiting_seconds",
-      "gauge",
       "For how long the accepted request that is due longest has been due; 0 when none is.",
       ({ oldestWaitingMs }) => oldestWaitingMs / 1000,
     ),
@@ -56,47 +92,49 @@ export function shardFamilies(answered: readonly AnsweredScrape[], isByShard: bo
       "counts_unwritten",
       "Shards that could not write what they have counted: a crash would lose it.",
       sumOf,
-      ({ isUnwritten }) => (isUnwritten ? 1 : 0),
+      ({ unwritten }) => unwritten,
     ),
-    ofShards("shard_size_bytes", "gauge", "Size of the shard's database.", ({ bytes }) => bytes),
+    ofShards("shard_size_bytes", "Size of the shard's database.", ({ largestBytes }) => largestBytes),
     ofShards(
       "alarm_lag_seconds",
-      "gauge",
       "For how long the alarm's most overdue work has been due; 0 when none is.",
       ({ overdueMs }) => overdueMs / 1000,
     ),
   ];
 }
 
-/** Makes the families of gauges and counters that each shard has. */
-function familyMakers(answered: readonly AnsweredScrape[], isByShard: boolean) {
-  const ofShards = (
-    name: string,
-    type: MetricType,
-    help: string,
-    value: (numbers: ShardNumbers) => number,
-  ): MetricFamily => ({
-    name: `onceway_${name}`,
-    type,
-    help,
-    samples: answered.map(({ shard, numbers }) => metricSample({ shard }, value(numbers))),
-  });
-  /** One series for all shards. `sum` and `max` over it are the same as over one for each shard. */
-  const together = (
-    name: string,
-    help: string,
-    combine: (values: readonly number[]) => number,
-    value: (numbers: ShardNumbers) => number,
-  ): MetricFamily =>
-    isByShard
-      ? ofShards(name, "gauge", help, value)
-      : {
-          name: `onceway_${name}`,
-          type: "gauge",
-          help,
-          samples: [metricSample({}, combine(answered.map(({ numbers }) => value(numbers))))],
-        };
-  return { ofShards, together };
+function labelled({ shards, gathered }: ScrapedObjects): readonly LabelledNumbers[] {
+  const alone = shards.map(({ shard, layout, numbers: { isUnwritten, ...numbers } }) => ({
+    shard,
+    layout,
+    numbers: { ...numbers, unwritten: isUnwritten ? 1 : 0, largestBytes: numbers.bytes },
+    objects: 1,
+  }));
+  const together = gathered.flatMap((one) =>
+    one.together.map((numbers) => ({
+      shard: largeName(one.layout),
+      layout: one.layout,
+      numbers,
+      objects: numbers.objects,
+    })),
+  );
+  return [...alone, ...together];
+}
+
+/** A sample for each shard, and for each large layout. */
+function byLabels(
+  all: readonly LabelledNumbers[],
+  value: (some: readonly LabelledNumbers[]) => number,
+  more: Readonly<Record<string, string>> = {},
+): MetricFamily["samples"] {
+  return [...Map.groupBy(all, ({ shard }) => shard)].map(([shard, some]) =>
+    metricSample({ shard, ...more }, value(some)),
+  );
+}
+
+/** The series has the largest value of all shards of the layout. */
+function largeName(layout: string): string {
+  return `one-of-${layout}`;
 }
 
 function sumOf(values: readonly number[]): number {
@@ -107,16 +145,30 @@ function largestOf(values: readonly number[]): number {
   return Math.max(0, ...values);
 }
 
-function recordsFamily(answered: readonly AnsweredScrape[], isByShard: boolean): MetricFamily {
-  const counts = answered.map(({ shard, numbers: { inFlight: started, waiting, failed, unknown } }) => ({
-    shard,
-    states: { started, waiting, failed, unknown },
-  }));
-  const samples = COUNTED.flatMap((state) =>
-    isByShard
-      ? counts.map(({ shard, states }) => metricSample({ shard, state }, states[state]))
-      : [metricSample({ state }, sumOf(counts.map(({ states }) => states[state])))],
-  );
+function queuedFamily({ shards, gathered }: ScrapedObjects): MetricFamily {
+  const layouts = Map.groupBy(gathered, ({ layout }) => layout);
+  return {
+    name: "onceway_calls_queued_total",
+    type: "counter",
+    help: "Attempts started while six or more others ran: the platform may have queued their calls.",
+    samples: [
+      ...shards.map(({ shard, numbers }) => metricSample({ shard }, queuedIn(numbers.routes))),
+      ...[...layouts].map(([layout, some]) =>
+        metricSample({ shard: largeName(layout) }, sumOf(some.map(({ counters }) => queuedIn(counters)))),
+      ),
+    ],
+  };
+}
+
+function queuedIn(routes: readonly RouteNumbers[]): number {
+  return sumOf(routes.map((numbers) => sumOfCounts(numbers, "queued")));
+}
+
+function recordsFamily(all: readonly LabelledNumbers[], isByShard: boolean): MetricFamily {
+  const samples = COUNTED.flatMap(([state, value]) => {
+    const sum = (some: readonly LabelledNumbers[]): number => sumOf(some.map(({ numbers }) => value(numbers)));
+    return isByShard ? byLabels(all, sum, { state }) : [metricSample({ state }, sum(all))];
+  });
   return {
     name: "onceway_records",
     type: "gauge",
@@ -125,18 +177,50 @@ function recordsFamily(answered: readonly AnsweredScrape[], isByShard: boolean):
   };
 }
 
-const COUNTED = ["started", "waiting", "failed", "unknown"] as const;
+const COUNTED: readonly (readonly [state: string, value: ValueOf])[] = [
+  ["started", ({ inFlight }) => inFlight],
+  ["waiting", ({ waiting }) => waiting],
+  ["failed", ({ failed }) => failed],
+  ["unknown", ({ unknown }) => unknown],
+];
 
 /** Every layout has all its states, so that a sum over them is the number of objects that answered. */
-export function layoutFamily(answered: readonly AnsweredScrape[]): MetricFamily {
-  const samples = [...new Set(answered.map(({ layout }) => layout))].flatMap((layout) => {
-    const states = answered.filter((one) => one.layout === layout).map(({ numbers }) => objectState(numbers));
-    return OBJECT_STATES.map((state) => metricSample({ layout, state }, states.filter((one) => one === state).length));
-  });
+export function layoutFamily(scraped: ScrapedObjects): MetricFamily {
+  const samples = [...Map.groupBy(labelled(scraped), ({ layout }) => layout)].flatMap(([layout, all]) =>
+    OBJECT_STATES.map((state) => {
+      const inState = all.filter(({ numbers }) => objectState(numbers) === state);
+      return metricSample({ layout, state }, sumOf(inState.map(({ objects }) => objects)));
+    }),
+  );
   return {
     name: "onceway_layout_objects",
     type: "gauge",
     help: "Objects of a layout: in open ones keys begin, closed ones still hold something, empty ones are closed and hold nothing.",
     samples,
   };
+}
+
+/** Which shards could be asked, and which were not. Of a large layout, only shards that did not answer are named. */
+export function askedFamilies({ shards, unreachable, notAsked }: ScrapedObjects, now: number): readonly MetricFamily[] {
+  const { earlier, missing, oldestAnswerAt } = notAsked;
+  return [
+    gauge(
+      "shards_not_asked",
+      "Shards that this scrape has not asked: their numbers are of an earlier answer, or missing.",
+      [metricSample({ numbers: "earlier" }, earlier), metricSample({ numbers: "missing" }, missing)],
+    ),
+    gauge(
+      "oldest_answer_seconds",
+      "Age of the earliest answer that these numbers are of; 0 if all are of this scrape.",
+      [metricSample({}, oldestAnswerAt === null ? 0 : Math.max(0, now - Date.parse(oldestAnswerAt)) / 1000)],
+    ),
+    gauge("shard_up", "Whether the shard could be asked.", [
+      ...shards.map(({ shard }) => metricSample({ shard }, 1)),
+      ...unreachable.slice(0, MOST_NAMED).map(({ shard }) => metricSample({ shard }, 0)),
+    ]),
+  ];
+}
+
+function gauge(name: string, help: string, samples: MetricFamily["samples"]): MetricFamily {
+  return { name: `onceway_${name}`, type: "gauge", help, samples };
 }

@@ -1,7 +1,7 @@
 // Implements `Operator` with calls to the shards.
 
 import type { Route } from "../kernel/config/resolved.ts";
-import type { LayoutsView } from "./gateway-schema.ts";
+import type { LayoutsView, ShardCountsView } from "./gateway-schema.ts";
 import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
 import { encodeMessage } from "../kernel/request/message.ts";
 import { keyHash } from "../kernel/request/record-name.ts";
@@ -12,31 +12,46 @@ import {
   CHANGE_CALL,
   type ChangeAnswer,
   type ChangeHead,
-  type ShardCounts,
   OPERATOR_CALLS,
 } from "../kernel/object/operator-calls.ts";
 import { TRAFFIC_CALLS } from "../kernel/object/shard-traffic.ts";
 import type { Actor } from "./access/auth.ts";
 import { eventOf } from "./change-request.ts";
-import { addUp, askShards, type ShardAnswer, unlessSilent, firstWith } from "./ask-shards.ts";
-import { type LayoutSummary, leftCounts, routeViews, summarizeLayouts } from "./layouts.ts";
-import { type AskForList, listRecords } from "./list.ts";
+import { addUp, askObjects, namesOf, type ShardAnswer, unlessSilent, firstWith } from "./ask-shards.ts";
+import {
+  type CountedObjects,
+  type LayoutSummary,
+  leftCounts,
+  objectsIn,
+  routeViews,
+  summarizeLayouts,
+} from "./layouts.ts";
+import type { AskForList } from "./list.ts";
+import { LAST_PAGE } from "./list-cursor.ts";
+import { listInGroups } from "./list-groups.ts";
 import type {
   ChangeRequest,
   ChangeResult,
+  CountsOptions,
   Operator,
   RecordDetail,
   RecordFilter,
   RecordPage,
+  RecordSummary,
   AllCounts,
 } from "./operator.ts";
+import { openCounts } from "./operator.ts";
 import { type RecordReplays, sumOfReplays } from "../kernel/traffic/replay-counts.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
-import type { ShardAddress } from "../kernel/object/shard-address.ts";
+import { OLDEST } from "../kernel/object/gathering.ts";
+import { type ShardAddress, shardTitle } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
-import { type LayoutShardAddress, ShardDirectory } from "./shards.ts";
+import { gatheredAddress, type LayoutShardAddress, ShardDirectory } from "./shards.ts";
 
 type Calls = CallsOf<typeof OPERATOR_CALLS>;
+
+/** A preview and the change after it look for a record twice. */
+const MOST_PLACES = 400;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
@@ -66,29 +81,41 @@ export class ShardOperator implements Operator {
     limit: number,
     cursor: string | null,
     known: readonly string[] = [],
+    maxCalls?: number,
   ): Promise<RecordPage | null> {
-    const { states, route, since, until, key, idPrefix, caller = null, status = null } = filter;
+    const { key, idPrefix } = filter;
     const begin = key === null ? idPrefix : await keyHash(key);
-    const query = {
-      states,
-      keyHash: begin,
-      route,
-      since,
-      until,
-      caller,
-      status,
-    };
     const addresses = begin === null ? this.#directory.listed : this.#directory.of(begin);
-    const ask: AskForList = (address, asked) =>
-      unlessSilent(address, this.#calls(address).list({ ...query, ...asked }));
-    const listed = await listRecords(addresses, cursor, limit, ask, known);
+    const listed = await this.#listIn(
+      addresses,
+      { ...filter, key: null, idPrefix: begin },
+      limit,
+      cursor,
+      known,
+      maxCalls,
+    );
     if (listed === null) return null;
     const { unreachable } = listed;
     // A list's first page fails when no shard answers. A partial answer for one key would look like "not found".
     const isBlind =
       begin === null ? cursor === null && unreachable.length === addresses.length : unreachable.length > 0;
     if (isBlind && unreachable.length > 0) throw new Error(`unreachable: ${unreachable.join(", ")}`);
-    return { ...listed, records: listed.records.map(summaryOf) };
+    return listed;
+  }
+
+  async #listIn(
+    addresses: readonly LayoutShardAddress[],
+    { states, route, since, until, idPrefix, caller = null, status = null }: RecordFilter,
+    limit: number,
+    cursor: string | null,
+    known: readonly string[],
+    maxCalls?: number,
+  ): Promise<RecordPage | null> {
+    const query = { states, keyHash: idPrefix, route, since, until, caller, status };
+    const ask: AskForList = (address, asked) =>
+      unlessSilent(address, this.#calls(address).list({ ...query, ...asked }));
+    const listed = await listInGroups(addresses, cursor, limit, ask, known, maxCalls);
+    return listed === null ? null : { ...listed, records: listed.records.map(summaryOf) };
   }
 
   async inspect(id: RecordId): Promise<RecordDetail | null> {
@@ -104,7 +131,7 @@ export class ShardOperator implements Operator {
   }
 
   async change(id: RecordId, change: ChangeRequest): Promise<ChangeResult> {
-    const address = await firstWith(this.#directory.of(keyHashOf(id)), (one) => this.#calls(one).has(id));
+    const address = await firstWith(this.#places(id), (one) => this.#calls(one).has(id));
     if (address === null) return { kind: "refused", why: "none" };
     // A preview gives nobody the response, so no object gets it.
     const { headers = [], body = new Uint8Array() } = (change.isPreview ? null : change.response) ?? {};
@@ -120,21 +147,57 @@ export class ShardOperator implements Operator {
     return record === null ? { kind: "forgotten" } : { kind: "changed", record };
   }
 
-  async counts(): Promise<AllCounts> {
-    const asked = await askShards(this.#namespace, this.#directory.listed, (shard) => shard(OPERATOR_CALLS).counts());
+  async counts(options: CountsOptions = {}): Promise<AllCounts> {
+    const asked = await askObjects(
+      this.#namespace,
+      this.#directory,
+      (shard) => shard(OPERATOR_CALLS).counts(),
+      options,
+    );
+    const { alone, gathered, unreachable, notAsked } = asked;
+    const answers: readonly ShardAnswer<CountedObjects>[] = [
+      ...alone.filter(({ answer }) => answer !== null),
+      ...gathered.flatMap(({ gathering: { address }, answer: { together } }) =>
+        together.map((answer) => ({ shard: shardTitle(address), layout: address.layout, answer })),
+      ),
+    ];
+    const oldest = gathered.flatMap(({ gathering, answer }) =>
+      answer.oldest.map(({ shard, ...counts }) => viewCounts(gatheredAddress(gathering, shard), counts)),
+    );
+    const all = answers.flatMap(({ answer }) => answer ?? []);
     return {
-      shards: asked.flatMap(({ shard, layout, answer }) => {
-        if (answer === null) return [];
-        const { inFlight, failed, unknown, atLeast, bytes, waiting, oldestWaitingMs, placesTaken } = answer;
-        return [{ shard, layout, inFlight, failed, unknown, waiting, oldestWaitingMs, placesTaken, atLeast, bytes }];
-      }),
-      layouts: await this.#summaries(asked),
-      unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
+      shards: [
+        ...alone.flatMap(({ answer, ...of }) => (answer === null ? [] : [viewShard(of.shard, of.layout, answer)])),
+        ...oldest,
+      ],
+      total: {
+        ...openCounts(all),
+        objects: all.reduce((sum, one) => sum + objectsIn(one), 0),
+        bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+        oldestWaitingMs: Math.max(0, ...all.map(({ oldestWaitingMs }) => oldestWaitingMs)),
+      },
+      layouts: await this.#summaries([...answers, ...unreachable.map((one) => ({ ...one, answer: null }))]),
+      unreachable: namesOf(unreachable),
+      notAsked,
     };
   }
 
+  async oldest(state: "started" | "unknown", { shards, unreachable }: AllCounts): Promise<readonly RecordSummary[]> {
+    const age = state === "started" ? "oldestMs" : "oldestUnknownMs";
+    const oldest = shards
+      .filter((one) => one[age] > 0 || one[state === "started" ? "inFlight" : "unknown"] > 0)
+      .toSorted((one, other) => other[age] - one[age])
+      .slice(0, OLDEST);
+    if (oldest.length === 0) return [];
+    const names = new Set(oldest.map(({ shard }) => shard));
+    const addresses = this.#directory.listed.filter((address) => names.has(shardTitle(address)));
+    const filter = { states: [state], route: null, since: null, until: null, key: null, idPrefix: null };
+    const page = await this.#listIn(addresses, filter, OLDEST, LAST_PAGE, unreachable);
+    return (page?.records ?? []).toReversed();
+  }
+
   /** Hands over what a layout leaves behind before it says that the layout may go. */
-  async #summaries(asked: readonly ShardAnswer<ShardCounts>[]): Promise<readonly LayoutSummary[]> {
+  async #summaries(asked: readonly ShardAnswer<CountedObjects>[]): Promise<readonly LayoutSummary[]> {
     const { layouts, totals } = this.#directory;
     const left = leftCounts(layouts, asked);
     const answer = left.length === 0 ? [] : await unlessSilent(totals, addUp(this.#namespace, totals, left));
@@ -168,11 +231,18 @@ export class ShardOperator implements Operator {
   }
 
   async #find(id: RecordId): Promise<{ readonly address: LayoutShardAddress; readonly detail: RecordDetail } | null> {
-    for (const address of this.#directory.of(keyHashOf(id))) {
+    for (const address of this.#places(id)) {
       const detail = await this.#calls(address).inspect(id);
       if (detail !== null) return { address, detail: detailOf(detail, address) };
     }
     return null;
+  }
+
+  /** Where the record can be. The iterator throws after as many objects as one request can ask: then nobody knows whether there is such a record. */
+  *#places(id: RecordId): Iterable<LayoutShardAddress> {
+    const places = this.#directory.of(keyHashOf(id));
+    yield* places.slice(0, MOST_PLACES);
+    if (places.length > MOST_PLACES) throw new Error(`not asked: ${places.length - MOST_PLACES} of ${places.length}`);
   }
 
   /** As far as its own object has counted them, and that which counts for the isolates. */
@@ -190,4 +260,15 @@ export class ShardOperator implements Operator {
   #fetch(address: ShardAddress, { url }: RawCall, body: BodyInit): Promise<Response> {
     return shardStub(this.#namespace, address).fetch(url, { method: "POST", body });
   }
+}
+
+function viewCounts(address: LayoutShardAddress, counts: Omit<ShardCountsView, "shard" | "layout">): ShardCountsView {
+  return viewShard(shardTitle(address), address.layout, counts);
+}
+
+function viewShard(shard: string, layout: string, counts: Omit<ShardCountsView, "shard" | "layout">): ShardCountsView {
+  const { inFlight, failed, unknown, atLeast, bytes, waiting } = counts;
+  const { oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken } = counts;
+  const open = { inFlight, waiting, failed, unknown, atLeast };
+  return { shard, layout, ...open, oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken, bytes };
 }

@@ -2,6 +2,7 @@
 // and of positions, with what their requests have in common.
 
 import { shardTitle } from "../kernel/object/shard-address.ts";
+import { OTHER_HALF } from "./asking-plan.ts";
 import { unlessSilent } from "./ask-shards.ts";
 import { LIST_LIMITS, type ParsedRequest } from "./request-schema.ts";
 import type { LayoutShardAddress } from "./shards.ts";
@@ -20,7 +21,10 @@ export interface CollectedPages<Item, After> {
   readonly silent: readonly string[];
 }
 
-/** `ask` reads at most so many of one shard; its `next` is `null` at the end. A page is full after a few shards, so they are asked in turn. */
+/**
+ * `ask` reads at most so many of one shard; its `next` is `null` at the end. A page is full after a few shards, so they are asked in turn. It ends after
+ * OTHER_HALF calls.
+ */
 export async function collectPages<Item, After>(
   addresses: readonly LayoutShardAddress[],
   limit: number,
@@ -33,9 +37,11 @@ export async function collectPages<Item, After>(
 ): Promise<CollectedPages<Item, After>> {
   const items: { readonly item: Item; readonly shard: string }[] = [];
   const silent: string[] = [];
+  let calls = 0;
   for (const address of addresses) {
     const shard = shardTitle(address);
-    if (items.length === limit) return { items, next: { shard, after: null }, silent };
+    calls += 1;
+    if (items.length === limit || calls > OTHER_HALF) return { items, next: { shard, after: null }, silent };
     const page = await unlessSilent(
       address,
       ask(address, shard === begin?.shard ? begin.after : null, limit - items.length),

@@ -5,7 +5,15 @@ import { type Layout, layoutName, layoutTitle, shardCount } from "../kernel/conf
 import type { Route } from "../kernel/config/resolved.ts";
 import { KEY_HASH_DIGITS } from "../kernel/record/units.ts";
 import { CONSUMER_LABEL } from "../kernel/record/claim.ts";
-import { shardAddressOf, type ShardAddress, shardTitle, TOTALS } from "../kernel/object/shard-address.ts";
+import {
+  GATHERED_TOGETHER,
+  gatheringName,
+  numberedName,
+  shardAddressOf,
+  type ShardAddress,
+  shardTitle,
+  TOTALS,
+} from "../kernel/object/shard-address.ts";
 
 /** An object, with the title of its layout. */
 export interface LayoutShardAddress extends ShardAddress {
@@ -21,6 +29,20 @@ export interface ConfiguredLayout {
   /** The routes that use it: `POST PATCH /v1/payments`. */
   readonly routes: readonly string[];
 }
+
+/** A gathering object (kernel/object/gathering.ts), and the objects that it asks. */
+export interface GatheringObject {
+  readonly address: LayoutShardAddress;
+  readonly layout: Layout;
+  readonly from: number;
+  readonly count: number;
+}
+
+/**
+ * A layout with more objects is large: gathering objects ask them. Must never change: the totals know what an object of a small layout has counted by
+ * its own name, and those of a large one by that of its gathering object.
+ */
+export const MOST_ASKED_ALONE = 128;
 
 /** Where the objects are that belong to no route. */
 export type OperatorsLayout = Pick<Layout, "jurisdiction" | "locationHint">;
@@ -41,11 +63,17 @@ export class ShardDirectory {
 
   /** All except the objects of routes with one object per key, which cannot be enumerated. */
   get listed(): readonly LayoutShardAddress[] {
-    return this.layouts.flatMap(({ layout }) =>
-      Array.from({ length: shardCount(layout.shards) ?? 0 }, (_, number) =>
-        addressIn(layout, `shard-${number}-of-${layout.shards}`),
-      ),
-    );
+    return this.layouts.flatMap(({ layout }) => addressesIn(layout));
+  }
+
+  /** Those of small layouts. */
+  get askedAlone(): readonly LayoutShardAddress[] {
+    return this.layouts.flatMap(({ layout }) => (isLarge(layout) ? [] : addressesIn(layout)));
+  }
+
+  /** Those that ask the objects of large layouts. */
+  get gatherings(): readonly GatheringObject[] {
+    return this.layouts.flatMap(({ layout }) => (isLarge(layout) ? gatheringsOf(layout) : []));
   }
 
   /** The layouts with an object for each key. */
@@ -113,4 +141,28 @@ function layoutsOf(routes: readonly Route[]): readonly ConfiguredLayout[] {
 function addressIn(layout: Layout, name: string): LayoutShardAddress {
   const { jurisdiction, locationHint } = layout;
   return { name, jurisdiction, locationHint, layout: layoutTitle(layout) };
+}
+
+function addressesIn(layout: Layout): readonly LayoutShardAddress[] {
+  return Array.from({ length: shardCount(layout.shards) ?? 0 }, (_, number) =>
+    addressIn(layout, numberedName(number, layout.shards)),
+  );
+}
+
+function isLarge({ shards }: Layout): boolean {
+  return (shardCount(shards) ?? 0) > MOST_ASKED_ALONE;
+}
+
+function gatheringsOf(layout: Layout): readonly GatheringObject[] {
+  const all = shardCount(layout.shards) ?? 0;
+  return Array.from({ length: Math.ceil(all / GATHERED_TOGETHER) }, (_, at) => {
+    const from = at * GATHERED_TOGETHER;
+    const address = addressIn(layout, gatheringName(at, layout.shards));
+    return { address, layout, from, count: Math.min(GATHERED_TOGETHER, all - from) };
+  });
+}
+
+/** The object of a large layout with this number. */
+export function gatheredAddress({ layout }: GatheringObject, number: number): LayoutShardAddress {
+  return addressIn(layout, numberedName(number, layout.shards));
 }

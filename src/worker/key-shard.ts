@@ -7,23 +7,27 @@ import { answerCall, CallTable } from "../kernel/call.ts";
 import { epochMs } from "../kernel/record/units.ts";
 import { Ledger } from "../kernel/store/ledger.ts";
 import { RecordList } from "../kernel/store/record-list.ts";
+import type { LedgerSql } from "../kernel/store/schema.ts";
 import { storeSync } from "../kernel/store/store-error.ts";
 import { heldRows } from "../kernel/store/tables.ts";
-import { TotalRows } from "../kernel/store/totals.ts";
+import { KnownRows } from "../kernel/store/known-rows.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
 import { ObjectAlarm } from "../kernel/object/alarm.ts";
 import { bindingIn, limiterIn } from "../kernel/object/bindings.ts";
 import { doDueWork } from "../kernel/due.ts";
+import { ObjectGatherer } from "../kernel/object/gatherer.ts";
+import { REPORT_CALL } from "../kernel/object/gathering.ts";
 import { exchangeCalls } from "../kernel/object/exchange-calls.ts";
 import { ExchangeRunner } from "../kernel/object/exchanges.ts";
 import { AttemptHeartbeat } from "../kernel/object/heartbeat.ts";
 import { ITTY_URL, ittyDurable } from "../kernel/object/itty.ts";
-import { ALIVE_CALL, callItself } from "../kernel/object/object-calls.ts";
+import { ALIVE_CALL, askAnother, callItself } from "../kernel/object/object-calls.ts";
 import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "../kernel/object/operator-calls.ts";
 import { originTarget } from "../kernel/object/origin-call.ts";
 import { type KnownOrigins, OriginReachability } from "../kernel/object/reachability.ts";
 import { ShardTraffic } from "../kernel/object/shard-traffic.ts";
 import { ObjectTimers } from "../kernel/object/timers.ts";
+import { ShardTotals } from "../kernel/object/totals.ts";
 
 /** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: KnownOrigins = new Map();
@@ -43,7 +47,7 @@ export class KeyShard extends ittyDurable() {
     const timers = new ObjectTimers();
     const traffic = new ShardTraffic({
       counts: ledger.counts,
-      totals: new TotalRows(storage.sql),
+      totals: new KnownRows(storage.sql, "totals"),
       timers,
       isBusy: () => this.#exchanges.attempts.count > 0,
       name: state.id.name,
@@ -87,8 +91,6 @@ export class KeyShard extends ittyDurable() {
       ...operator.counts(),
       callsInFlight: this.#exchanges.attempts.count,
       overdueMs: this.#exchanges.overdueMs(),
-      oldestMs: operator.oldestMs(),
-      oldestUnknownMs: operator.oldestUnknownMs(),
       features: Object.fromEntries(features.map((feature) => [feature.name, feature.numbers?.() ?? null])),
     });
     this.#calls = new CallTable([
@@ -96,7 +98,12 @@ export class KeyShard extends ittyDurable() {
       ...traffic.calls,
       ...operator.calls,
       ...features.flatMap(({ calls = [] }) => calls),
+      ...gathererOf(storage.sql, env).calls,
       answerCall(OPERATOR_CALLS.numbers, numbers),
+      answerCall(REPORT_CALL, ({ hoursFrom }) => ({
+        numbers: numbers(),
+        hours: traffic.lastDay(Date.now()).filter(({ at }) => at >= hoursFrom),
+      })),
       answerCall(ALIVE_CALL, () => undefined),
     ]);
   }
@@ -115,4 +122,13 @@ export class KeyShard extends ittyDurable() {
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
     doDueWork(this.#exchanges.dues, this.#alarm, now, firedFor);
   }
+}
+
+/** An object that gathers keeps no records and adds up for nobody else. */
+function gathererOf(sql: LedgerSql, env: Readonly<Record<string, unknown>>): ObjectGatherer {
+  return new ObjectGatherer({
+    rows: new KnownRows(sql, "gathered"),
+    totals: new ShardTotals(new KnownRows(sql, "totals")),
+    ask: (address, question) => askAnother(env, address, REPORT_CALL, question),
+  });
 }

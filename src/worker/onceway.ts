@@ -65,13 +65,12 @@ function gatewayOf(
   const traffic = new TrafficCounters();
   const rules = allRoutes(config);
   const directory = new ShardDirectory(rules, config.gateway);
-  const { listed: shards, totals } = directory;
-  const flusher = new TrafficFlusher({ counting: () => shardStub(namespace, totals), traffic, waitUntil });
+  const flusher = new TrafficFlusher({ counting: () => shardStub(namespace, directory.totals), traffic, waitUntil });
   const paths = rules.map(({ path }) => path);
   const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
   const flush = (): Promise<void> => flusher.flush();
   const mayRotate = (path: string): boolean => config.routes.some((one) => one.path === path && isScopedByToken(one));
-  const reader = new TrafficReader({ namespace, shards, totals, routes, mayRotate, flush });
+  const reader = new TrafficReader({ namespace, directory, routes, mayRotate, flush });
   const target = (origin: Origin): ReturnType<typeof originTarget> => originTarget(origin, bindings, exports);
   const findObject = workerFunctions.objectFinder?.() ?? askOwn;
   const callShard = shardCaller(namespace, findObject);

@@ -35,5 +35,6 @@ export async function countMemoryHits(originUrl: string, stateDir: string, keys:
 }
 
 async function objectCalls(url: string): Promise<number> {
-  return v.parse(v.number(), await (await fetch(`${url}/object-calls`)).json());
+  const { exchanges } = v.parse(v.object({ exchanges: v.number() }), await (await fetch(`${url}/object-calls`)).json());
+  return exchanges;
 }

@@ -99,6 +99,10 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--records N] [--tmpfs] [--json FILE]",
     run: () => import("./records/console.ts"),
   },
+  large: {
+    measures: "an operator's requests about a layout with 4,096 objects: calls to objects, milliseconds, bytes",
+    run: () => import("./large.ts"),
+  },
   growth: {
     measures: "* a million records, or 20,000 with large bodies, against a thousand",
     options: "[--short] [--only small|large|memory] [--rounds N] [--tmpfs] [--json FILE] [--svg DIR]",

@@ -4,7 +4,7 @@ import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts
 import { dayRoutes } from "./operator/day.tsx";
 
 export function hoursWorker({ reader }: WorkerKernel): WorkerFeature {
-  const hours = () => reader.hours();
+  const hours = () => reader.hours(true);
   return {
     name: "hours",
     operator: {

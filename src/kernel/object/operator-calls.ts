@@ -59,6 +59,10 @@ export interface ShardCounts extends Omit<OpenCounts, "atLeast"> {
   readonly inFlight: number;
   /** Which of the counts by state may be too small. */
   readonly atLeast: readonly CountedState[];
+  /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
+  readonly oldestMs: number;
+  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
+  readonly oldestUnknownMs: number;
   /** Accepted requests that wait for their next attempt. */
   readonly waiting: number;
   /** For how long the one that is due longest has been due; 0 when none is. */
@@ -167,9 +171,12 @@ export class OperatorCalls {
     const due = ledger.due.count(MAX_COUNTED);
     const atLeast: readonly CountedState[] = due === MAX_COUNTED ? ["waiting", ...openAtLeast] : openAtLeast;
     const counts = { started: 0, completed: 0, remembered: 0, ...open, waiting: due };
+    let oldestMs = 0;
     for (const { id, entry } of ledger.inFlight()) {
       const record = steps.see(id, entry.record, now);
-      if (record !== null) counts[record.state] += 1;
+      if (record === null) continue;
+      counts[record.state] += 1;
+      if (record.state === "started") oldestMs = Math.max(oldestMs, now - entry.record.attempt.startedAt);
     }
     const { started: inFlight, waiting, failed, unknown } = counts;
     const accepted = {
@@ -181,6 +188,8 @@ export class OperatorCalls {
       inFlight,
       failed,
       unknown,
+      oldestMs,
+      oldestUnknownMs: Math.max(0, now - (list.oldestUnknown(now) ?? now)),
       ...accepted,
       atLeast,
       bytes: databaseBytes(),
@@ -195,23 +204,6 @@ export class OperatorCalls {
     if (closed === null) return null;
     const holds = held();
     return { ...closed, holds, left: holds.length === 0 ? left() : null };
-  }
-
-  /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
-  oldestMs(): number {
-    const { ledger, steps } = this.#ports;
-    const now = epochMs(Date.now());
-    const ages = ledger
-      .inFlight()
-      .filter(({ id, entry }) => steps.see(id, entry.record, now)?.state === "started")
-      .map(({ entry }) => now - entry.record.attempt.startedAt);
-    return Math.max(0, ...ages);
-  }
-
-  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
-  oldestUnknownMs(): number {
-    const now = epochMs(Date.now());
-    return Math.max(0, now - (this.#ports.list.oldestUnknown(now) ?? now));
   }
 
   get calls(): readonly AnsweredCall[] {
@@ -287,10 +279,6 @@ function headOf({ status, statusText, headers }: ResponseHead): ResponseHead {
 
 /** All numbers of one shard: what it has ever counted, and what it holds now. */
 export interface ShardNumbers extends ShardCounts, Omit<CountedByShard, "shard"> {
-  /** How long ago the oldest attempt in flight began; 0 when none is in flight. */
-  readonly oldestMs: number;
-  /** How long ago the attempt of the longest undecided record began; 0 when no outcome is unknown. */
-  readonly oldestUnknownMs: number;
   readonly callsInFlight: number;
   /** Whether what it has counted could not be written. */
   readonly isUnwritten: boolean;

@@ -13,7 +13,23 @@ export interface ShardAddress extends Pick<Layout, "jurisdiction" | "locationHin
 export function shardName(keyHash: string, shards: ShardsSetting): string {
   const count = shardCount(shards);
   if (count === null) return `key-${keyHashOf(keyHash)}`;
-  return `shard-${Number.parseInt(keyHash.slice(0, 8), 16) % count}-of-${shards}`;
+  return numberedName(Number.parseInt(keyHash.slice(0, 8), 16) % count, shards);
+}
+
+/** The name of an object of a layout, by its number. */
+export function numberedName(number: number, shards: ShardsSetting): string {
+  return `shard-${number}-of-${shards}`;
+}
+
+/**
+ * So many objects of a large layout have one gathering object (gathering.ts). Must never change: the totals know what a gathering object has added up
+ * by its name, and another one would count the same objects again.
+ */
+export const GATHERED_TOGETHER = 512;
+
+/** The object that asks those of a layout whose numbers begin at `number` × GATHERED_TOGETHER. */
+export function gatheringName(number: number, shards: ShardsSetting): string {
+  return `gathering-${number}-of-${shards}`;
 }
 
 /** The object that adds up what all have counted, and takes the counts of isolates. */

@@ -13,7 +13,7 @@ import { type HourOfShard, KeptCounts } from "./kept-counts.ts";
 import type { ShardNumbers } from "./operator-calls.ts";
 import { keepsCounts } from "./shard-address.ts";
 import type { CountRows } from "../store/counts.ts";
-import type { TotalRows } from "../store/totals.ts";
+import type { KnownRows } from "../store/known-rows.ts";
 import type { ObjectTimers } from "./timers.ts";
 import { type CountedByShard, type LeftCounts, NOTHING_COUNTED, ShardTotals } from "./totals.ts";
 
@@ -34,7 +34,7 @@ export const TOTALS_CALL = jsonCall<readonly CountedByShard[], readonly RouteNum
 
 export interface ShardTrafficPorts {
   readonly counts: CountRows;
-  readonly totals: TotalRows;
+  readonly totals: KnownRows;
   readonly timers: ObjectTimers;
   /** Whether attempts run in this object. */
   readonly isBusy: () => boolean;

@@ -4,7 +4,7 @@
 
 import type { RouteNumbers } from "../traffic/route-counters.ts";
 import { addedUp, laterOf } from "../traffic/route-counters.ts";
-import type { TotalRows } from "../store/totals.ts";
+import type { KnownRows } from "../store/known-rows.ts";
 
 /** All that an object has counted. */
 export interface CountedByShard {
@@ -30,11 +30,11 @@ interface Known {
 }
 
 export class ShardTotals {
-  readonly #rows: TotalRows;
+  readonly #rows: KnownRows;
   #stored: string | null = null;
   #known: Known | null = null;
 
-  constructor(rows: TotalRows) {
+  constructor(rows: KnownRows) {
     this.#rows = rows;
   }
 

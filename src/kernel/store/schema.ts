@@ -103,11 +103,11 @@ export function makeReachTable(sql: LedgerSql): void {
   sql.exec(REACH_TABLE);
 }
 
-/** What the object that adds up knows of all others (totals.ts). */
-const TOTALS_TABLE = "CREATE TABLE IF NOT EXISTS totals (part INTEGER PRIMARY KEY, text TEXT NOT NULL)";
+/** What an object knows of others: of all that have counted (totals.ts), or of those that it asks (gathering.ts). */
+export type KnownTable = "totals" | "gathered";
 
-export function makeTotalsTable(sql: LedgerSql): void {
-  sql.exec(TOTALS_TABLE);
+export function makeKnownTable(sql: LedgerSql, table: KnownTable): void {
+  sql.exec(`CREATE TABLE IF NOT EXISTS ${table} (part INTEGER PRIMARY KEY, text TEXT NOT NULL)`);
 }
 
 // The tables that an object makes with their first row, and who reads them: most objects never need them, and each table of a new object costs

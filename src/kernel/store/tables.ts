@@ -27,6 +27,7 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
     why: "the totals get them before the layout may go; the last day loses them, and the reason why it may go says so",
   },
   totals: { why: "is in an object that belongs to no layout" },
+  gathered: { why: "is in an object that keeps no records" },
   addresses: { why: "saves attempts a connection, and is found out again" },
   closed: { why: OF_CHANGE }, // feature: previous-shards
   closed_before: { why: OF_CHANGE }, // feature: previous-shards

@@ -1,8 +1,7 @@
 // The first page: calls in flight, records that need a decision, traffic by route.
 
-import { type OpenTotals, openCounts, type RecordSummary } from "../operator.ts";
+import type { AllCounts, RecordSummary } from "../operator.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
-import type { ShardCountsView } from "../gateway-schema.ts";
 import { elapsedText } from "./browser/times.ts";
 import { ConsolePage } from "./page.tsx";
 import { groupedAtLeast, TrafficRates } from "./rates.tsx";
@@ -12,15 +11,12 @@ import { UnreachableShards, unreachableText, byteText } from "./shards.tsx";
 import type { RouteRates } from "./traffic.ts";
 import type { ConsoleView } from "./view.ts";
 
-export interface OverviewProps {
+export interface OverviewProps extends Pick<AllCounts, "total" | "unreachable" | "notAsked"> {
   readonly view: ConsoleView;
   /** The longest running ones, longest first. */
   readonly inFlight: readonly RecordSummary[];
   /** Those whose outcome is unknown, oldest first. */
   readonly undecided: readonly RecordSummary[];
-  readonly shards: readonly ShardCountsView[];
-  /** Shards that do not answer. */
-  readonly unreachable: readonly string[];
   /** Of the last day. */
   readonly rates: readonly RouteRates[];
   /** Duplicates that did not reach the origin in the last day. */
@@ -34,9 +30,8 @@ export interface OverviewProps {
 const LATE_MS = 300_000;
 
 export function OverviewPage(props: OverviewProps) {
-  const { view, shards, unreachable, rates, warnings, isPerKey } = props;
+  const { view, total, unreachable, notAsked, rates, warnings, isPerKey } = props;
   const { paths } = view;
-  const total = openCounts(shards);
   const unknown = `${total.unknown}${total.atLeast.includes("unknown") ? "+" : ""}`;
   const news =
     total.unknown === 0
@@ -64,7 +59,7 @@ export function OverviewPage(props: OverviewProps) {
           <button>Search</button>
         </form>
       </div>
-      <UnreachableShards unreachable={unreachable} />
+      <UnreachableShards view={view} unreachable={unreachable} notAsked={notAsked} />
       <div id="warnings" data-live>
         {warnings.map(({ route, message }) => (
           <p class="note" role="status">
@@ -78,7 +73,7 @@ export function OverviewPage(props: OverviewProps) {
           Below is only what Workers have answered alone, such as replays from their memory.
         </p>
       ) : (
-        <Open {...props} total={total} />
+        <Open {...props} />
       )}
       <section class="card" id="rates" data-live>
         <div class="head">
@@ -97,19 +92,10 @@ export function OverviewPage(props: OverviewProps) {
   );
 }
 
-interface OpenProps extends OverviewProps {
-  readonly total: OpenTotals;
-}
-
-function Counts({
-  view,
-  total,
-  shards,
-  unreachable,
-  prevented,
-}: Pick<OpenProps, "view" | "total" | "shards" | "unreachable" | "prevented">) {
+function Counts({ view, total, unreachable, notAsked, prevented }: OverviewProps) {
   const { paths } = view;
-  const oldestWaitingMs = Math.max(0, ...shards.map((shard) => shard.oldestWaitingMs));
+  const { objects, bytes, oldestWaitingMs } = total;
+  const all = objects + unreachable.length + notAsked.missing;
   const open = (state: "unknown" | "waiting" | "failed") => ({
     count: total[state],
     isAtLeast: total.atLeast.includes(state),
@@ -134,8 +120,8 @@ function Counts({
       <CountTile {...open("failed")} name="Not done" says="the next try runs" />
       <FigureTile
         name="Stored"
-        figure={byteText(shards.reduce((sum, { bytes }) => sum + bytes, 0))}
-        says={`in ${unreachable.length === 0 ? "" : `${shards.length} of `}${shards.length + unreachable.length} shards`}
+        figure={byteText(bytes)}
+        says={`in ${objects === all ? "" : `${objects} of `}${all} shards`}
         href={paths.shards}
       />
     </dl>
@@ -143,11 +129,12 @@ function Counts({
 }
 
 /** What is not completed. */
-function Open({ view, total, shards, unreachable, inFlight, undecided, prevented }: OpenProps) {
+function Open(props: OverviewProps) {
+  const { view, total, inFlight, undecided } = props;
   const { paths } = view;
   return (
     <>
-      <Counts view={view} total={total} shards={shards} unreachable={unreachable} prevented={prevented} />
+      <Counts {...props} />
 
       <section class="card" id="undecided" data-live>
         <div class="head">

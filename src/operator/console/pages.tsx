@@ -2,10 +2,8 @@
 
 import type { Hono } from "hono";
 import { recordId } from "../../kernel/record/units.ts";
-import { LAST_PAGE } from "../list-cursor.ts";
 import { type ListRequest, NO_PAGE } from "../list-request.ts";
-import type { RecordState } from "../../kernel/record/record.ts";
-import type { Operator, RecordPage, RecordSummary } from "../operator.ts";
+import type { Operator, RecordPage } from "../operator.ts";
 import { ID_PREFIX } from "../request-schema.ts";
 import { outcomesIn, preventedIn } from "./day-counts.ts";
 import type { SignedRequest } from "./guard.ts";
@@ -18,9 +16,6 @@ import { ShardsPage } from "./shards.tsx";
 import { ratesOf } from "./traffic.ts";
 import type { ConsolePorts, ConsolePaths } from "./view.ts";
 
-/** The overview shows so many, and the list all. */
-const SHOWN = 5;
-
 /** Shown on the list, because the record has no page any more. */
 const FORGOTTEN =
   "Forgotten. The next request with this key counts as a first request, on every Worker within 30 seconds.";
@@ -32,19 +27,17 @@ export function pageRoutes(
   examples: ExampleFinder,
 ): void {
   app.get(paths.overview, async (c) => {
-    const [{ shards, unreachable }, warnings, day] = await Promise.all([
-      operator.counts(),
-      readWarnings(),
-      recentHours(c.var.view.now),
-    ]);
+    const [counts, warnings, day] = await Promise.all([operator.counts(), readWarnings(), recentHours(c.var.view.now)]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
     const [inFlight, undecided] = await Promise.all([
-      shards.some((shard) => shard.inFlight > 0) ? oldest(operator, "started", unreachable) : [],
-      shards.some((shard) => shard.unknown > 0) ? oldest(operator, "unknown", unreachable) : [],
+      operator.oldest("started", counts),
+      operator.oldest("unknown", counts),
     ]);
+    const { total, unreachable, notAsked } = counts;
     const props = {
-      shards,
+      total,
       unreachable,
+      notAsked,
       warnings,
       rates: ratesOf(outcomesIn(day)),
       inFlight,
@@ -104,14 +97,4 @@ async function find(operator: Operator, { filter, limit, cursor }: ListRequest):
   const isFound = found !== null && (found.records.length > 0 || found.cursor !== null);
   if (isFound || key === null || !ID_PREFIX.test(key)) return found;
   return (await operator.list({ ...filter, key: null, idPrefix: key }, limit, cursor)) ?? found;
-}
-
-async function oldest(
-  operator: Operator,
-  state: RecordState,
-  unreachable: readonly string[],
-): Promise<readonly RecordSummary[]> {
-  const filter = { states: [state], route: null, since: null, until: null, key: null, idPrefix: null };
-  const page = await operator.list(filter, SHOWN, LAST_PAGE, unreachable);
-  return (page?.records ?? []).toReversed();
 }

@@ -72,7 +72,7 @@ export function RecordsPage({ view, filter, listed, routes, isFirstPage, isPerKe
           Forget a caller
         </a>
       </div>
-      <UnreachableShards unreachable={listed?.unreachable ?? []} />
+      <UnreachableShards view={view} unreachable={listed?.unreachable ?? []} />
       <FilterForm view={view} filter={filter} routes={routes} />
       {listed === null ? null : (
         <Found view={view} filter={filter} listed={listed} isFirstPage={isFirstPage} isPerKey={isPerKey} />

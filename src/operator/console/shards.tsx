@@ -3,21 +3,31 @@
 import type { AllCounts } from "../operator.ts";
 import type { ShardCountsView } from "../gateway-schema.ts";
 import type { LayoutSummary } from "../layouts.ts";
+import { notAskedText } from "../list-texts.ts";
+import type { NotAskedView } from "../schema-members.ts";
 import { ConsolePage } from "./page.tsx";
 import { groupedDigits, groupedAtLeast } from "./rates.tsx";
 import { TimeText } from "./time.tsx";
 import type { ConsoleView } from "./view.ts";
 
-export function ShardsPage({ view, shards, layouts, unreachable }: { readonly view: ConsoleView } & AllCounts) {
+type ShardsProps = { readonly view: ConsoleView } & AllCounts;
+
+export function ShardsPage({ view, total, shards, layouts, unreachable, notAsked }: ShardsProps) {
   return (
     <ConsolePage view={view} place="shards" title="Shards">
       <h1 id="shards-title">Shards</h1>
-      <UnreachableShards unreachable={unreachable} />
+      <UnreachableShards view={view} unreachable={unreachable} notAsked={notAsked} />
       <div id="layouts" data-live>
         {layouts.map((layout) => (layout.next === null ? null : <PreviousLayout layout={layout} now={view.now} />))}
       </div>
       <section class="card" id="shards" data-live>
-        {shards.length + unreachable.length === 0 ? (
+        {total.objects > shards.length ? (
+          <p class="note">
+            Of layouts with more than 128 shards, only those with the oldest attempts in flight and the oldest unknown
+            outcomes are shown.
+          </p>
+        ) : null}
+        {total.objects + unreachable.length + notAsked.missing === 0 ? (
           <p class="empty">
             Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its
             key.
@@ -110,19 +120,29 @@ export function byteText(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : value.toFixed(0)} ${UNITS[unit]}`;
 }
 
-/** A live region that is always there, so that the notice can come and go on an open page. */
-export function UnreachableShards({ unreachable }: { readonly unreachable: readonly string[] }) {
+interface UnaskedProps {
+  readonly view: ConsoleView;
+  readonly unreachable: readonly string[];
+  readonly notAsked?: NotAskedView;
+}
+
+/** A live region that is always there, so that the notices can come and go on an open page. */
+export function UnreachableShards({ view, unreachable, notAsked }: UnaskedProps) {
+  const unasked = notAsked === undefined ? null : notAskedText(notAsked, view.now);
   return (
     <div id="unreachable" data-live>
       {unreachable.length === 0 ? null : (
         <p class="note error" role="status">
           <strong>{unreachableText(unreachable)}.</strong> Records there are not shown or counted on this page:{" "}
-          <span class="mono">{unreachable.join(", ")}</span>
+          <span class="mono">{unreachable.slice(0, MOST_NAMED).join(", ")}</span>
         </p>
       )}
+      {unasked === null ? null : <p class="note">{unasked}</p>}
     </div>
   );
 }
+
+const MOST_NAMED = 100;
 
 export function unreachableText(unreachable: readonly string[]): string {
   return unreachable.length === 1 ? "A shard does not answer" : `${unreachable.length} shards do not answer`;

@@ -5,7 +5,12 @@ import { type Layout, layoutTitle } from "../../../src/kernel/config/layout.ts";
 import { MAX_HELD } from "../../../src/kernel/record/held-rows.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ShardAnswer } from "../../../src/operator/ask-shards.ts";
-import { type LayoutSummary, leftCounts, summarizeLayouts } from "../../../src/operator/layouts.ts";
+import {
+  type CountedObjects,
+  type LayoutSummary,
+  leftCounts,
+  summarizeLayouts,
+} from "../../../src/operator/layouts.ts";
 import type { ConfiguredLayout } from "../../../src/operator/shards.ts";
 import type { ShardCounts, ClosedState } from "../../../src/kernel/object/operator-calls.ts";
 
@@ -14,6 +19,8 @@ const NONE = {
   oldestWaitingMs: 0,
   placesTaken: 0,
   inFlight: 0,
+  oldestMs: 0,
+  oldestUnknownMs: 0,
   failed: 0,
   unknown: 0,
   atLeast: [],
@@ -53,7 +60,7 @@ function asked(layout: string, ...all: readonly (ShardCounts | null)[]): readonl
 function summaryOf(
   title: string,
   layouts: readonly ConfiguredLayout[],
-  ...shards: readonly (readonly ShardAnswer<ShardCounts>[])[]
+  ...shards: readonly (readonly ShardAnswer<CountedObjects>[])[]
 ): LayoutSummary {
   const summary = summarizeLayouts(layouts, shards.flat(), true).find(({ layout }) => layout === title);
   if (summary === undefined) throw new Error(`no ${title}`);
@@ -182,12 +189,25 @@ describe("a previous layout", () => {
 
   it("has to stay while an older one sends its keys there", () => {
     const layouts = [configured(4), configured(2, 4), configured(3, 4)];
-    const third = asked("3", closedFor(4, 0));
+    const third = asked("3", closedFor(4, 0), closedFor(4, 0), closedFor(4, 0));
     expect(summaryOf("3", layouts, asked("2", closedFor(3, 1)), third)).toMatchObject({
       mayGo: false,
       reason: "Closed and empty, but objects of 2 still send requests to it: take 2 out first.",
     });
     expect(summaryOf("3", layouts, asked("2", closedFor(3, 0)), third)).toMatchObject({ mayGo: true });
+  });
+
+  it("has to stay until each of its objects has been asked", () => {
+    const layouts = [configured(300, 200), configured(200, 300)];
+    const together = { ...closedFor(300, 0), objects: 199 };
+    const answer = [{ shard: "gathering-0-of-200", layout: "200", answer: together }];
+    expect(summaryOf("200", layouts, answer)).toMatchObject({
+      empty: 199,
+      mayGo: false,
+      reason: "1 object of it has not been asked yet: ask again.",
+    });
+    const all = [{ shard: "gathering-0-of-200", layout: "200", answer: { ...together, objects: 200 } }];
+    expect(summaryOf("200", layouts, all)).toMatchObject({ empty: 200, mayGo: true });
   });
 
   it("with an object for each key cannot be counted", () => {

@@ -5,7 +5,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Started } from "../../../src/kernel/record/record.ts";
 import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../src/kernel/record/units.ts";
-import { type AskForList, type ListResult, listRecords } from "../../../src/operator/list.ts";
+import type { AskForList } from "../../../src/operator/list.ts";
+import { type ListResult, listInGroups } from "../../../src/operator/list-groups.ts";
 import { LAST_PAGE } from "../../../src/operator/list-cursor.ts";
 import { compareNewest, isAhead, type ListPosition } from "../../../src/kernel/store/list-query.ts";
 import type { SeenRecord } from "../../../src/kernel/store/record-list.ts";
@@ -67,7 +68,7 @@ function gatewayOf(shards: readonly Shard[]) {
 type Gateway = ReturnType<typeof gatewayOf>;
 
 async function pageAt({ places, ask }: Gateway, cursor: string | null, limit: number): Promise<ListResult> {
-  const page = await listRecords(places, cursor, limit, ask);
+  const page = await listInGroups(places, cursor, limit, ask);
   if (page === null) throw new Error("no page");
   expect(page.records.length).toBeLessThanOrEqual(limit);
   return page;
@@ -242,7 +243,7 @@ describe("the list over all shards", () => {
       const page = await gateway.ask(place, query);
       return place.name === "shard-2-of-6" ? null : page;
     };
-    const listed = await listRecords(gateway.places, null, 500, deaf, ["shard-4-of-6"]);
+    const listed = await listInGroups(gateway.places, null, 500, deaf, ["shard-4-of-6"]);
     expect(listed).toMatchObject({
       unreachable: ["shard-4-of-6", "shard-2-of-6"],
       total: { count: 4, isExact: false },
@@ -290,16 +291,16 @@ describe("the list over all shards", () => {
       `in~4~0~1~${id}`,
       "open~shard-0-of-1~",
     ]) {
-      expect(await listRecords(places, cursor, 5, ask)).toBeNull();
+      expect(await listInGroups(places, cursor, 5, ask)).toBeNull();
     }
     for (const cursor of ["after~4~0~", `before~4~3~1~${id}`, "after~1~0~", "after~65536~65535~"]) {
-      expect(await listRecords(places, cursor, 5, ask)).not.toBeNull();
+      expect(await listInGroups(places, cursor, 5, ask)).not.toBeNull();
     }
     for (const shard of shards) shard.needs = 8;
-    expect(await listRecords(places, `after~1~0~1~${id}`, 5, ask)).toBeNull();
-    expect(await listRecords(places, `after~2~0~1~${id}`, 5, ask)).not.toBeNull();
+    expect(await listInGroups(places, `after~1~0~1~${id}`, 5, ask)).toBeNull();
+    expect(await listInGroups(places, `after~2~0~1~${id}`, 5, ask)).not.toBeNull();
     // A part that has not begun is divided.
-    expect(await listRecords(places, "after~1~0~", 5, ask)).toMatchObject({ parts: { count: 2 } });
+    expect(await listInGroups(places, "after~1~0~", 5, ask)).toMatchObject({ parts: { count: 2 } });
     // Also if one grows while a page is read.
     const records = Array.from({ length: 50 }, (_, number) => ({
       startedAt: number,
@@ -316,7 +317,7 @@ describe("the list over all shards", () => {
       for (const shard of growing) shard.needs = 8;
       return page;
     };
-    expect(await listRecords(gateway.places, "after~1~0~", 50, gateway.ask)).not.toBeNull();
-    expect(await listRecords(gateway.places, "after~1~0~", 50, grown)).toBeNull();
+    expect(await listInGroups(gateway.places, "after~1~0~", 50, gateway.ask)).not.toBeNull();
+    expect(await listInGroups(gateway.places, "after~1~0~", 50, grown)).toBeNull();
   });
 });

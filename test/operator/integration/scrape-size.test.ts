@@ -29,8 +29,10 @@ const HELD: ShardNumbers = {
   lastExpiresAt: null,
 };
 
-function shardsOf(count: number, changed: Partial<ShardNumbers> | null = {}): readonly ScrapedShard[] {
-  const numbers = changed === null ? null : { ...HELD, ...changed };
+const NONE_LEFT = { earlier: 0, missing: 0, oldestAnswerAt: null };
+
+function shardsOf(count: number, changed: Partial<ShardNumbers> = {}): readonly ScrapedShard[] {
+  const numbers = { ...HELD, ...changed };
   return Array.from({ length: count }, (_, at) => ({
     shard: `shard-${at}-of-${count}`,
     layout: `${count} shards`,
@@ -60,7 +62,8 @@ function routesOf(count: number): readonly RouteNumbers[] {
 }
 
 function scrape(shards: readonly ScrapedShard[], routes: number, isByShard = false): readonly MetricFamily[] {
-  return metricFamilies({ shards, totals: routesOf(routes), routes: [], keepRecords: true, isByShard, features: [] });
+  const all = { totals: routesOf(routes), routes: [], keepRecords: true, isByShard, features: [] };
+  return metricFamilies({ shards, gathered: [], unreachable: [], notAsked: NONE_LEFT, ...all });
 }
 
 function valuesOf(families: readonly MetricFamily[], name: string): readonly (readonly [object, number])[] {
@@ -91,7 +94,42 @@ describe("a scrape", () => {
     expect(valuesOf(scrape(shardsOf(3), 1, true), "onceway_oldest_unknown_seconds")).toHaveLength(3);
   });
 
+  it("of large layouts has one series for all of their shards, and names those that do not answer", () => {
+    const { isUnwritten: _isUnwritten, features: _features, routes: _routes, since: _since, ...held } = HELD;
+    const together = { ...held, objects: 500, unwritten: 2, largestBytes: 9 };
+    const gathered = Array.from({ length: 128 }, (_, at) => ({
+      layout: "65536",
+      together: [{ ...together, overdueMs: at * 1000 }],
+      features: {},
+      counters: [],
+    }));
+    const unreachable = Array.from({ length: 4096 }, (_, at) => ({ shard: `shard-${at}-of-65536`, layout: "65536" }));
+    const families = metricFamilies({
+      shards: [],
+      gathered,
+      unreachable,
+      notAsked: { earlier: 60_000, missing: 5, oldestAnswerAt: new Date(Date.now() - 90_000).toISOString() },
+      totals: routesOf(10),
+      routes: [],
+      keepRecords: true,
+      isByShard: true,
+      features: [],
+    });
+    expect(new TextEncoder().encode(writeExposition(families)).byteLength).toBeLessThan(100_000);
+    expect(valuesOf(families, "onceway_alarm_lag_seconds")).toEqual([[{ shard: "one-of-65536" }, 127]]);
+    expect(valuesOf(families, "onceway_shard_size_bytes")).toEqual([[{ shard: "one-of-65536" }, 9]]);
+    expect(valuesOf(families, "onceway_counts_unwritten")).toEqual([[{ shard: "one-of-65536" }, 256]]);
+    expect(valuesOf(families, "onceway_layout_objects")).toContainEqual([{ layout: "65536", state: "open" }, 64_000]);
+    expect(valuesOf(families, "onceway_shard_up")).toHaveLength(100);
+    expect(valuesOf(families, "onceway_shards_not_asked")).toEqual([
+      [{ numbers: "earlier" }, 60_000],
+      [{ numbers: "missing" }, 5],
+    ]);
+    const [[, ageSeconds] = []] = valuesOf(families, "onceway_oldest_answer_seconds");
+    expect(ageSeconds).toBeGreaterThanOrEqual(90);
+  });
+
   it("shows no sum when no shard has answered", () => {
-    expect(valuesOf(scrape(shardsOf(2, null), 1), "onceway_records")).toEqual([]);
+    expect(valuesOf(scrape([], 1), "onceway_records")).toEqual([]);
   });
 });

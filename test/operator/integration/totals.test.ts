@@ -44,8 +44,7 @@ function bench(): Bench {
   const addresses = [anAddress(), anAddress(), anAddress()] as const;
   const reader = new TrafficReader({
     namespace: env.KEY_SHARD,
-    shards: addresses,
-    totals,
+    directory: { listed: addresses, askedAlone: addresses, gatherings: [], totals },
     routes: [ROUTE, "/idle"],
     mayRotate: () => true,
     flush: () => Promise.resolve(),
@@ -155,8 +154,7 @@ describe("the counters of all shards", () => {
     const reader = (shards: readonly [LayoutShardAddress, ...LayoutShardAddress[]]): Pick<Bench, "reader"> => ({
       reader: new TrafficReader({
         namespace: env.KEY_SHARD,
-        shards,
-        totals,
+        directory: { listed: shards, askedAlone: shards, gatherings: [], totals },
         routes: [ROUTE],
         mayRotate: () => true,
         flush: () => Promise.resolve(),

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { KeptCounts } from "../../../src/kernel/object/kept-counts.ts";
 import { ShardTraffic } from "../../../src/kernel/object/shard-traffic.ts";
 import { CountRows } from "../../../src/kernel/store/counts.ts";
-import { TotalRows } from "../../../src/kernel/store/totals.ts";
+import { KnownRows } from "../../../src/kernel/store/known-rows.ts";
 import { ShardTotals } from "../../../src/kernel/object/totals.ts";
 import { addedUp, RouteCounters, type RouteNumbers, sumOf } from "../../../src/kernel/traffic/route-counters.ts";
 import { Disk } from "../disk.ts";
@@ -73,7 +73,7 @@ it("an object that began by a clock that was ahead, and has lost its database, i
     () => true,
     () => undefined,
   );
-  const totals = new ShardTotals(new TotalRows(sql));
+  const totals = new ShardTotals(new KnownRows(sql, "totals"));
   const reported = (since: number, times: number, now: number): readonly RouteNumbers[] => {
     const counters = new RouteCounters("/own");
     counters.count("requests", "first", times);
@@ -145,7 +145,7 @@ describe("the rules find", () => {
   }, 120_000);
 
   it("totals that are only remembered", async () => {
-    vi.spyOn(TotalRows.prototype, "put").mockReturnValue();
+    vi.spyOn(KnownRows.prototype, "put").mockReturnValue();
     expect(await violation(300)).toMatch(/G13: the total (falls|is)/);
   }, 120_000);
 

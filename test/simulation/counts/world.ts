@@ -6,7 +6,7 @@ import { vi } from "vitest";
 import { EVERY_MS, QUIET_MS } from "../../../src/kernel/object/kept-counts.ts";
 import { TOTALS } from "../../../src/kernel/object/shard-address.ts";
 import { ShardTraffic, TOTALS_CALL } from "../../../src/kernel/object/shard-traffic.ts";
-import { TotalRows } from "../../../src/kernel/store/totals.ts";
+import { KnownRows } from "../../../src/kernel/store/known-rows.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { ObjectTimers } from "../../../src/kernel/object/timers.ts";
 import { countOf, type RouteNumbers } from "../../../src/kernel/traffic/route-counters.ts";
@@ -63,7 +63,7 @@ class CountingObject {
     );
     this.traffic = new ShardTraffic({
       counts: new Ledger(storage).counts,
-      totals: new TotalRows(storage.sql),
+      totals: new KnownRows(storage.sql, "totals"),
       timers: new ObjectTimers(),
       isBusy: () => false,
       name: this.name,

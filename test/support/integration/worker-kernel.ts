@@ -26,7 +26,6 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const places = new ShardDirectory(routes);
   const operator = new ShardOperator(namespace, routes, places);
-  const { listed: shards, totals } = places;
   const nothing = { routes: [], mayRotate: () => true, flush: () => Promise.resolve() };
   return {
     env: {},
@@ -43,6 +42,6 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
     operator,
     askOperators: (call, question) => operator.askOperators(call, question),
     audit: { record: (_actor, _action, _target, change) => change() },
-    reader: new TrafficReader({ namespace, shards, totals, ...nothing }),
+    reader: new TrafficReader({ namespace, directory: places, ...nothing }),
   };
 }

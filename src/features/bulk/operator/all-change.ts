@@ -7,6 +7,7 @@ import { shardTitle } from "../../../kernel/object/shard-address.ts";
 import { keyHash } from "../../../kernel/request/record-name.ts";
 import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
 import { unlessSilent } from "../../../operator/ask-shards.ts";
+import { FEWEST_CALLS } from "../../../operator/list-groups.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
 import type { ChangeRequest, RecordFilter, RecordSummary } from "../../../operator/operator.ts";
 import type { LayoutShardAddress } from "../../../operator/shards.ts";
@@ -44,7 +45,8 @@ export function allChanger({
   return (change) =>
     changeAll(change, {
       list: (...query) => operator.list(...query),
-      callsPerPage: directory.listed.length,
+      // At the beginning of a page each object may be asked twice, and go on once.
+      callsPerPage: Math.min(FEWEST_CALLS, 3 * directory.listed.length),
       ask: (record, message) => {
         const address = directory.of(keyHashOf(record.id)).find((one) => isAt(one, record));
         return address === undefined ? Promise.resolve(null) : unlessSilent(address, send(address, message));

@@ -7,17 +7,18 @@ import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { encodeMessage } from "../../../kernel/request/message.ts";
 import type { ListedChangeHead, ListedOutcome } from "../object/listed-changes.ts";
 import { eventOf } from "../../../operator/change-request.ts";
+import { MAX_CALLS } from "../../../operator/asking-plan.ts";
 import type { AllChange, AllChangeResult } from "./all-change.ts";
 import type { Operator, RecordFilter, RecordPage, RecordSummary } from "../../../operator/operator.ts";
-import { LIST_LIMITS, RECORD_STATES } from "../../../operator/request-schema.ts";
+import { RECORD_STATES } from "../../../operator/request-schema.ts";
 
 /** The platform opens six connections; the others queue briefly. */
 const SHARDS_AT_ONCE = 16;
-/** As in erase-scope.ts. */
-const MAX_CALLS = 1000;
+/** Besides them, the request writes to the audit log. */
+const MOST_CALLS = MAX_CALLS - 20;
 const MAX_MS = 5000;
 /** A page is finished once it is begun, so one with changes is short. */
-const PAGE = { preview: LIST_LIMITS.maxLimit, change: 100 };
+const PAGE = { preview: 200, change: 100 };
 /** Records that one call looks at or changes: requests wait meanwhile. */
 const RECORDS_PER_CALL = { preview: 100, change: 10 };
 /** Bytes of responses that one call writes, if it writes more than one. */
@@ -30,8 +31,8 @@ const SHOWN = 10;
 export interface ChangeAllPorts {
   readonly list: (
     ...query: Parameters<Operator["list"]>
-  ) => Promise<Pick<RecordPage, "records" | "cursor" | "unreachable"> | null>;
-  /** How many objects a page of the list asks. */
+  ) => Promise<Pick<RecordPage, "records" | "cursor" | "unreachable" | "calls"> | null>;
+  /** How many calls let a page of the list begin. */
   readonly callsPerPage: number;
   /** Sends a message (listed-changes.ts) to the object that has the record; `null`: it does not answer. */
   readonly ask: (record: RecordSummary, message: Uint8Array) => Promise<readonly ListedOutcome[] | null>;
@@ -50,15 +51,17 @@ export async function changeAll(
   let calls = 0;
   let at = cursor;
   for (let isFirst = true; isFirst || at !== null; isFirst = false) {
-    if (calls >= MAX_CALLS || Date.now() >= end) break;
-    const page = await list(fixed, PAGE[mode], at, [...sum.unreachable]).catch((error: unknown) => {
+    // One call for each of its records is more than they need.
+    const left = MOST_CALLS - calls - PAGE[mode];
+    if (!isFirst && (left < callsPerPage || Date.now() >= end)) break;
+    const page = await list(fixed, PAGE[mode], at, [...sum.unreachable], left).catch((error: unknown) => {
       // What has been done before must be said.
       if (isFirst) throw error;
       return "unreachable" as const;
     });
     if (page === null && isFirst) return { kind: "no-cursor" };
     if (page === null || page === "unreachable") break;
-    calls += callsPerPage;
+    calls += page.calls;
     for (const shard of page.unreachable) sum.unreachable.add(shard);
     const shards = [...Map.groupBy(page.records, ({ shard }) => shard)];
     const run = async (): Promise<void> => {

@@ -19,9 +19,6 @@ import { groupedDigits } from "../../../operator/console/rates.tsx";
 import { UnreachableShards } from "../../../operator/console/shards.tsx";
 import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
 
-/** Each is bounded (erase-scope.ts), and a Worker may make 10,000 calls for one form. */
-const MAX_PARTS = 8;
-
 type Fields = Readonly<Record<string, string>>;
 
 interface Outcome {
@@ -62,23 +59,10 @@ async function forget(fields: Fields, forgetScope: ScopeForgetter, by: Actor): P
     ...(fields["cursor"] === undefined ? {} : { cursor: fields["cursor"] }),
   });
   if (!parsed.ok) return parsed.reason;
-  const erased = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
-  const unreachable: string[] = [];
-  let { cursor } = parsed.value;
-  for (let part = 1; ; part += 1) {
-    const result = await forgetScope({ ...parsed.value, cursor, by });
-    if (result.kind === "no-scope") return noScopeText(result.scopes);
-    if (result.kind === "no-cursor") return "The shards have changed since. Start again.";
-    erased.forgotten += result.forgotten;
-    erased.inFlight += result.inFlight;
-    erased.unknown += result.unknown;
-    erased.events += result.events;
-    unreachable.push(...result.unreachable);
-    ({ cursor } = result);
-    if (cursor === null || part === MAX_PARTS) {
-      return { erased: { ...erased, unreachable, notListed: result.notListed, cursor }, isPreview };
-    }
-  }
+  const result = await forgetScope({ ...parsed.value, by });
+  if (result.kind === "no-scope") return noScopeText(result.scopes);
+  if (result.kind === "no-cursor") return "The shards have changed since. Start again.";
+  return { erased: result, isPreview };
 }
 
 /** One part on each line, as name=value. A name alone is a part that the caller's requests lack. */
@@ -104,7 +88,7 @@ function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
   return (
     <ConsolePage view={view} place="records" title="Forget a caller" from={view.paths.forgetScope}>
       <h1>Forget a caller</h1>
-      <UnreachableShards unreachable={outcome?.erased.unreachable ?? []} />
+      <UnreachableShards view={view} unreachable={outcome?.erased.unreachable ?? []} />
       {outcome === null ? null : <Result {...outcome} />}
       <ProblemNote problem={problem} />
       {view.viewer.actor.role === "admin" ? (

@@ -5,12 +5,13 @@ import { keyHash } from "../../../kernel/request/record-name.ts";
 import { ERASURE_BEGIN, type ErasedSlice, type ErasurePosition, type ScopeErasure } from "../object/eraser.ts";
 import { shardTitle } from "../../../kernel/object/shard-address.ts";
 import type { ScopeErasedView } from "./callers-schema.ts";
+import { MAX_CALLS } from "../../../operator/asking-plan.ts";
 import type { LayoutShardAddress } from "../../../operator/shards.ts";
 
 /** The platform opens six connections; the others queue briefly. */
 const SHARDS_AT_ONCE = 16;
-/** The most calls of one request: a Worker may make 10,000 on a paid plan, and an answer should not take long. */
-const MAX_CALLS = 1000;
+/** Besides them, the request writes to the audit log. */
+const MOST_CALLS = MAX_CALLS - 20;
 const MAX_MS = 5000;
 
 /** An object, and where to go on. */
@@ -43,7 +44,7 @@ export async function eraseScope(
   const counts = { forgotten: 0, inFlight: 0, unknown: 0, events: 0 };
   const until = Date.now() + MAX_MS;
   let calls = 0;
-  const isOver = (): boolean => calls >= MAX_CALLS || Date.now() >= until;
+  const isOver = (): boolean => calls >= MOST_CALLS || Date.now() >= until;
 
   const takeNext = (): Task | null => {
     if (isOver()) return null;

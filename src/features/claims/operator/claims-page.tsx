@@ -31,12 +31,12 @@ interface ClaimsProps {
 }
 
 function Claims({ view, page, isFirst }: ClaimsProps) {
-  const { groups, positions, cursor, unreachable } = page;
+  const { groups, positions, cursor, unreachable, notAsked } = page;
   const since = (at: string | null) => (at === null ? "–" : <TimeText at={Date.parse(at)} now={view.now} rel="for" />);
   return (
     <ConsolePage view={view} place="claims" title="Claims">
       <h1 id="groups-title">Claims</h1>
-      <UnreachableShards unreachable={unreachable} />
+      <UnreachableShards view={view} unreachable={unreachable} notAsked={notAsked} />
       <section class="card" id="groups" data-live>
         {groups.length === 0 ? (
           <p class="empty">No groups of consumers are configured (CONSUMERS).</p>

@@ -10,7 +10,7 @@ import { CLAIM_CALLS } from "../object/consumer-calls.ts";
 import { shardAddressOf, shardTitle } from "../../../kernel/object/shard-address.ts";
 import type { GroupCounts, SeenPosition } from "../object/claim-list.ts";
 import type { GroupPartition } from "../object/position-rows.ts";
-import { askShards } from "../../../operator/ask-shards.ts";
+import { askHolders } from "../../../operator/ask-shards.ts";
 import type { ConsumerGroupView, PositionPageView, PositionView } from "./positions-schema.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
@@ -69,19 +69,17 @@ export class PositionsOperator {
     const start = cursor === null ? 0 : listed.findIndex((address) => shardTitle(address) === begin?.shard);
     if (start === -1) return null;
     const route = group === null ? null : CONSUMER_LABEL + group;
-    const asked = await askShards(this.#namespace, listed, (shard) => shard(CLAIM_CALLS).counts());
-    const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
-    if (unreachable.length > 0 && unreachable.length === listed.length) {
-      throw new Error(`unreachable: ${unreachable.join(", ")}`);
-    }
-    const counts = asked.flatMap(({ answer }) => answer ?? []).filter((one) => route === null || one.route === route);
-    const addresses = listed
-      .slice(start)
-      .filter((_place, index) =>
-        (asked[start + index]?.answer ?? []).some(
-          (one) => one.partitions > 0 && (route === null || one.route === route),
-        ),
-      );
+    const { holders, unreachable, notAsked } = await askHolders(this.#namespace, this.#directory, "claims", (shard) =>
+      shard(CLAIM_CALLS).counts(),
+    );
+    const isWanted = (one: GroupCounts): boolean => route === null || one.route === route;
+    const counts = holders.flatMap(({ held }) => held).filter(isWanted);
+    const names = new Set(
+      holders
+        .filter(({ held }) => held.some((one) => one.partitions > 0 && isWanted(one)))
+        .map(({ address }) => shardTitle(address)),
+    );
+    const addresses = listed.slice(start).filter((address) => names.has(shardTitle(address)));
     const { items, next, silent } = await collectPages(addresses, limit, begin, async (address, after, most) => {
       const calls = callsOf(CLAIM_CALLS, shardStub(this.#namespace, address));
       const page = await calls.positions({ route, after, limit: most });
@@ -96,6 +94,7 @@ export class PositionsOperator {
       cursor: next === null ? null : writeCursor(next),
       notListed,
       unreachable: [...unreachable, ...silent],
+      notAsked,
     };
   }
 }

@@ -8,6 +8,7 @@ import {
   A_TIME,
   withDescription,
   countSchema,
+  notAskedShards,
   timeSchema,
   unreachableShards,
   type WrittenBy,
@@ -77,6 +78,7 @@ export const positionPageSchema = v.object({
     [],
   ),
   unreachable: unreachableShards,
+  notAsked: notAskedShards,
 });
 
 export const positionChangeRequestSchema = v.strictObject({

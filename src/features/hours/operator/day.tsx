@@ -47,7 +47,7 @@ function Day({ view, day, route }: DayProps) {
           </span>
         )}
       </div>
-      <UnreachableShards unreachable={day.unreachable} />
+      <UnreachableShards view={view} unreachable={day.unreachable} notAsked={day.notAsked} />
       {shown === undefined || shown.total.requests === 0 ? (
         <p class="empty">No requests were counted.</p>
       ) : (

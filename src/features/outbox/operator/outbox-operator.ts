@@ -12,8 +12,9 @@ import { shardTitle } from "../../../kernel/object/shard-address.ts";
 import type { DestinationCounts, SeenEvent } from "../object/list.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
-import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
+import { askHolders, type AskedHolders, unlessSilent } from "../../../operator/ask-shards.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
+import { OTHER_HALF } from "../../../operator/asking-plan.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
 import type { LayoutShardAddress, ShardDirectory } from "../../../operator/shards.ts";
 
@@ -43,10 +44,15 @@ interface Held {
   readonly counts: DestinationCounts;
 }
 
-interface Counted {
+interface Counted extends Pick<AskedHolders<never>, "unreachable" | "notAsked"> {
   readonly held: readonly Held[];
-  readonly unreachable: readonly string[];
 }
+
+const NOT_COUNTED: Counted = {
+  held: [],
+  unreachable: [],
+  notAsked: { earlier: 0, missing: 0, oldestAnswerAt: null },
+};
 
 /** What operators do with events. */
 export type EventsOperator = Pick<OutboxOperator, "list" | "change">;
@@ -68,7 +74,7 @@ export class OutboxOperator {
     const begin = cursor === null ? null : readCursor(cursor);
     const start = cursor === null ? 0 : listed.findIndex((address) => shardTitle(address) === begin?.shard);
     if (start === -1) return null;
-    const { held, unreachable } = await this.#count();
+    const { held, unreachable, notAsked } = await this.#count();
     const names = new Set(
       held.filter(({ counts }) => hasAny(counts, filter)).map(({ address }) => shardTitle(address)),
     );
@@ -87,12 +93,13 @@ export class OutboxOperator {
       cursor: next === null ? null : writeCursor(next),
       notListed: this.#directory.notListed,
       unreachable: [...unreachable, ...silent],
+      notAsked,
     };
   }
 
   async change(change: EventsChange): Promise<OutboxChangedView> {
     const { action, destination, state, event, isPreview, by, reason } = change;
-    const { held, unreachable } = event === null || isPreview ? await this.#count() : { held: [], unreachable: [] };
+    const { held, unreachable, notAsked } = event === null || isPreview ? await this.#count() : NOT_COUNTED;
     const wanted = held.filter(({ counts }) => hasAny(counts, { destination, state }));
     if (isPreview)
       return {
@@ -101,6 +108,7 @@ export class OutboxOperator {
           state,
         ),
         unreachable,
+        notAsked,
       };
     const addresses =
       event === null
@@ -110,11 +118,17 @@ export class OutboxOperator {
     const until = Date.now() + MAX_MS;
     const ask = { action, destination, state, event: one };
     let events = 0;
+    let calls = 0;
     let more = false;
     const silent = [...unreachable];
     const changeIn = async (address: LayoutShardAddress): Promise<void> => {
       let slice: EventsChanged | null = null;
       do {
+        calls += 1;
+        if (calls > OTHER_HALF) {
+          more = true;
+          return;
+        }
         slice = await unlessSilent(address, this.#calls(address).change(ask));
         events += slice?.events ?? 0;
       } while (slice?.more === true && Date.now() < until);
@@ -132,20 +146,15 @@ export class OutboxOperator {
       reason,
       unreachable: silent,
     });
-    return { events, more, unreachable: silent };
+    return { events, more, unreachable: silent, notAsked };
   }
 
   async #count(): Promise<Counted> {
-    const { listed } = this.#directory;
-    const asked = await askShards(this.#namespace, listed, (shard) => shard(OUTBOX_CALLS).counts());
-    const unreachable = asked.filter(({ answer }) => answer === null).map(({ shard }) => shard);
-    if (unreachable.length > 0 && unreachable.length === listed.length) {
-      throw new Error(`unreachable: ${unreachable.join(", ")}`);
-    }
-    const held = listed.flatMap((address, index) =>
-      (asked[index]?.answer ?? []).map((counts) => ({ counts, address })),
+    const { holders, unreachable, notAsked } = await askHolders(this.#namespace, this.#directory, "outbox", (shard) =>
+      shard(OUTBOX_CALLS).counts(),
     );
-    return { held, unreachable };
+    const held = holders.flatMap(({ address, held: all }) => all.map((counts) => ({ counts, address })));
+    return { held, unreachable, notAsked };
   }
 
   #summaries(held: readonly Held[]): readonly OutboxDestinationView[] {

@@ -77,7 +77,7 @@ interface EventsProps {
 }
 
 function Events({ view, page, filter, event, isFirst, outcome, reason }: EventsProps) {
-  const { events, cursor, unreachable } = page;
+  const { events, cursor, unreachable, notAsked } = page;
   const query = queryOf(filter);
   const { destination } = filter;
   return (
@@ -88,7 +88,7 @@ function Events({ view, page, filter, event, isFirst, outcome, reason }: EventsP
       from={`${view.paths.below("events")}?${new URLSearchParams(query).toString()}`}
     >
       <h1 id="events-title">Events</h1>
-      <UnreachableShards unreachable={unreachable} />
+      <UnreachableShards view={view} unreachable={unreachable} notAsked={notAsked} />
       {outcome === undefined ? null : <Result outcome={outcome} />}
       <Destinations view={view} page={page} />
       <h2 id="left-title">{destination === null ? "Not taken" : `Not taken by ${destination}`}</h2>

@@ -11,6 +11,7 @@ import {
   withDescription,
   AN_ID,
   countSchema,
+  notAskedShards,
   recordIdSchema,
   timeSchema,
   unreachableShards,
@@ -112,12 +113,14 @@ export const outboxPageSchema = v.object({
     [],
   ),
   unreachable: unreachableShards,
+  notAsked: notAskedShards,
 });
 
 export const outboxChangedSchema = v.object({
   events: withDescription(countSchema, "How many events this call has changed; with preview, how many would be.", 12),
   more: withDescription(v.boolean(), "Whether there may be more: call again.", false),
   unreachable: unreachableShards,
+  notAsked: notAskedShards,
 });
 
 export const outboxChangeRequestSchema = v.strictObject({

@@ -6,19 +6,20 @@ import { ALERTS_CALL } from "../object/outbox-calls.ts";
 import { OPERATOR_CALLS } from "../../../kernel/object/operator-calls.ts";
 import { askObject, shardStub } from "../../../kernel/object/call-shard.ts";
 import { type ShardAddress, shardTitle } from "../../../kernel/object/shard-address.ts";
-import { askShards, unlessSilent } from "../../../operator/ask-shards.ts";
+import { askObjects, namesOf, unlessSilent } from "../../../operator/ask-shards.ts";
 import type { ShardDirectory } from "../../../operator/shards.ts";
 
 /** One pass, for the Worker's cron trigger. */
 export async function watchShards(
   namespace: DurableObjectNamespace,
-  { listed, operators }: Pick<ShardDirectory, "listed" | "operators">,
+  directory: Pick<ShardDirectory, "listed" | "askedAlone" | "gatherings" | "operators">,
 ): Promise<void> {
+  const { listed, operators } = directory;
   const [first, second = operators] = listed;
   if (first === undefined) return;
   // As a scrape does: an object that cannot read its records is of no use either.
-  const asked = await askShards(namespace, listed, (shard) => shard(OPERATOR_CALLS).counts());
-  const silent = new Set(asked.filter(({ answer }) => answer === null).map(({ shard }) => shard));
+  const { unreachable } = await askObjects(namespace, directory, (shard) => shard(OPERATOR_CALLS).counts());
+  const silent = new Set(namesOf(unreachable));
   const reportTo = async (keeper: ShardAddress, watched: readonly string[]): Promise<void> => {
     await reportAlert(namespace, keeper, {
       alert: "silent-shard",
@@ -26,7 +27,7 @@ export async function watchShards(
       silent: watched.filter((shard) => silent.has(shard)),
     });
   };
-  const [its, ...others] = asked.map(({ shard }) => shard);
+  const [its, ...others] = [...listed, ...directory.gatherings.map(({ address }) => address)].map(shardTitle);
   await Promise.all([reportTo(first, others), reportTo(second, its === undefined ? [] : [its])]);
 }
 

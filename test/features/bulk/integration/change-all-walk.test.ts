@@ -118,7 +118,7 @@ interface Planted {
 }
 
 /** Shards whose list is in pages of at most `width`; those in `silent` list their records, and then do not answer. */
-function startShards(planted: readonly Planted[], width: number, silent: ReadonlySet<number>) {
+function startShards(planted: readonly Planted[], width: number, silent: ReadonlySet<number>, callsPerPage = 16) {
   const rows = planted.map((one, at) => ({ ...one, id: recordId(`record-${at}`) }));
   const changes = new Map<string, number>();
   const list: ChangeAllPorts["list"] = (filter, limit, cursor) => {
@@ -128,7 +128,8 @@ function startShards(planted: readonly Planted[], width: number, silent: Readonl
       .filter(({ startedAt }) => startedAt <= (filter.until ?? Number.POSITIVE_INFINITY))
       .map(({ id, shard, startedAt }) => summaryOf(id, `shard-${shard}-of-4`, startedAt));
     const end = from + page.length;
-    return Promise.resolve({ records, cursor: end < rows.length ? String(end) : null, unreachable: [] });
+    const calls = callsPerPage;
+    return Promise.resolve({ records, cursor: end < rows.length ? String(end) : null, unreachable: [], calls });
   };
   const ask: ChangeAllPorts["ask"] = (record, message) => {
     const { head } = decodeMessage<ListedChangeHead>(message);
@@ -147,7 +148,7 @@ function startShards(planted: readonly Planted[], width: number, silent: Readonl
       }),
     );
   };
-  return { list, callsPerPage: 16, ask, changes };
+  return { list, callsPerPage, ask, changes };
 }
 
 function summaryOf(id: RecordSummary["id"], shard: string, startedAt: number): RecordSummary {
@@ -288,8 +289,8 @@ describe("the walk over all that match", () => {
     expect(first.changed).toBeLessThanOrEqual(4000);
     expect(first.cursor).not.toBeNull();
     // With many shards a page alone takes many.
-    const spread = await changeAll(CHANGE, { ...startShards(rows, 500, new Set()), callsPerPage: 256 });
-    expect(spread).toMatchObject({ kind: "done", changed: 400 });
+    const spread = await changeAll(CHANGE, startShards(rows, 500, new Set(), 256));
+    expect(spread).toMatchObject({ kind: "done", changed: 200 });
     expect(most).toBe(10);
     const done = await changeToEnd(CHANGE, shards);
     expect(first.changed + done.changed).toBe(9000);

@@ -53,7 +53,8 @@ describe("operators", () => {
     });
     const [a, b] = places;
     if (a === undefined || b === undefined) throw new Error("no places");
-    const watch = (): Promise<void> => watchShards(env.KEY_SHARD, { listed: places, operators: a });
+    const watch = (): Promise<void> =>
+      watchShards(env.KEY_SHARD, { listed: places, askedAlone: places, gatherings: [], operators: a });
     const change = (name: string, statement: string): Promise<unknown> =>
       runInDurableObject(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(name)), (_instance, { storage }) =>
         storage.sql.exec(statement),

@@ -65,11 +65,10 @@ function sceneOf(own: string, previous: string, path = "/act"): Scene {
   };
 }
 
-function readerOf({ listed: shards, totals }: Pick<ShardDirectory, "listed" | "totals">, route: string): TrafficReader {
+function readerOf({ listed: all, totals }: Pick<ShardDirectory, "listed" | "totals">, route: string): TrafficReader {
   return new TrafficReader({
     namespace: env.KEY_SHARD,
-    shards,
-    totals,
+    directory: { listed: all, askedAlone: all, gatherings: [], totals },
     routes: [route],
     mayRotate: () => true,
     flush: () => Promise.resolve(),

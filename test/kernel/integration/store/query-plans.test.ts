@@ -9,7 +9,7 @@ import { writeNote } from "../../../../src/kernel/record/request-note.ts";
 import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { CountRows } from "../../../../src/kernel/store/counts.ts";
 import { Ledger, type LedgerStorage } from "../../../../src/kernel/store/ledger.ts";
-import { TotalRows } from "../../../../src/kernel/store/totals.ts";
+import { KnownRows } from "../../../../src/kernel/store/known-rows.ts";
 import { heldRows } from "../../../../src/kernel/store/tables.ts";
 import { WHOLE_BUCKET } from "../../../../src/kernel/store/record-numbers.ts";
 import { RecordList } from "../../../../src/kernel/store/record-list.ts";
@@ -95,9 +95,9 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // As many entries as one call looks at.
   [/^SELECT count\(\*\) AS signIns FROM \(SELECT operator, action, at FROM audit .* LIMIT \?\) WHERE /, ANY_SCAN],
   // As many rows as the schema has tables and indexes.
-  [/^SELECT 1 FROM sqlite_schema WHERE name = 'totals'$/, "SCAN sqlite_schema"],
+  [/^SELECT 1 FROM sqlite_schema WHERE name = '(totals|gathered)'$/, "SCAN sqlite_schema"],
   // One row for each 500,000 characters, read once by the only object that has any.
-  [/^SELECT text FROM totals ORDER BY part$/, "SCAN totals"],
+  [/^SELECT text FROM (totals|gathered) ORDER BY part$/, ANY_SCAN],
   // As many rows of each table as are counted at most, and only in an object that is left.
   [/^SELECT count\(\*\) AS n FROM \(SELECT 1 FROM \w+ WHERE .* LIMIT 100\)$/, ANY_SCAN],
   [/^SELECT name FROM sqlite_schema WHERE type = 'table'$/, "SCAN sqlite_schema"],
@@ -190,9 +190,11 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   // Read anew by another instance.
   expect(new CountRows(ledger.tables).since).not.toBeNull();
   heldRows(sql);
-  const totals = new TotalRows(sql);
-  totals.put("[]");
-  totals.get();
+  for (const table of ["totals", "gathered"] as const) {
+    const rows = new KnownRows(sql, table);
+    rows.put("[]");
+    rows.get();
+  }
   const single = freshId();
   ledger.save(single, null, claim);
   const large = { kind: "inline", bytes: new Uint8Array(20_000) } as const;

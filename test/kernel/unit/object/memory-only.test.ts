@@ -67,6 +67,8 @@ const WHY: Readonly<Record<string, string>> = {
   "features/accepted/object/accepted-attempts.ts": RUNNING, // feature: accepted
   "kernel/object/exchange-answer.ts": OF_ONE_REQUEST,
   "kernel/object/exchange.ts": OF_ONE_REQUEST,
+  "kernel/object/gatherer.ts":
+    "what is stored of other objects, and which of them are being asked: a new instance reads the one and asks anew",
   "kernel/object/heartbeat.ts": RUNNING,
   "kernel/object/kept-counts.ts":
     "written a quarter of a second to five seconds later, and before it is shown; src/kernel/traffic/README.md says what a crash can take",
