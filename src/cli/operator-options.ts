@@ -7,6 +7,8 @@ import { parseEnv } from "node:util";
 import { type Command, InvalidArgumentError, Option } from "commander";
 
 import { isLoopback } from "../kernel/config/values.ts";
+import { notAskedText } from "../operator/list-texts.ts";
+import type { NotAskedView } from "../operator/schema-members.ts";
 import { operatorClient, type OperatorClient } from "./operator-client.ts";
 import { EXIT_CODES, CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { printableText } from "./look.ts";
@@ -97,15 +99,23 @@ export function readLimit(value: string): number {
   return Number(value);
 }
 
+/** Which shards an answer has not asked, in a sentence. */
+export function notAskedLines(notAsked: NotAskedView): readonly string[] {
+  const text = notAskedText(notAsked, Date.now());
+  return text === null ? [] : [text];
+}
+
 /** What a list could not say. */
 interface Left {
   readonly unreachable: readonly string[];
+  readonly notAsked: NotAskedView;
   readonly notListed: readonly string[];
   readonly cursor: string | null;
 }
 
-export function reportLeft({ unreachable, notListed, cursor }: Left, limit: number): void {
+export function reportLeft({ unreachable, notAsked, notListed, cursor }: Left, limit: number): void {
   const lines = [
+    ...notAskedLines(notAsked),
     ...(unreachable.length === 0 ? [] : [`Did not answer: ${unreachable.join(", ")}. Try again later.`]),
     ...(notListed.length === 0
       ? []

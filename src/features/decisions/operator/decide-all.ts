@@ -7,6 +7,7 @@ import { shardTitle } from "../../../kernel/object/shard-address.ts";
 import { encodeMessage } from "../../../kernel/request/message.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
+import { MAX_CALLS } from "../../../operator/asking-plan.ts";
 import type { LayoutShardAddress } from "../../../operator/shards.ts";
 import type { AskedDecision, DecidedRecord, DecideHead } from "../object/decided-records.ts";
 import type { RecordDecision } from "./decision.ts";
@@ -15,8 +16,9 @@ import type { AskedDecisions } from "./decide-request.ts";
 
 /** The platform opens six connections; the others queue briefly. */
 const CALLS_AT_ONCE = 16;
-/** Of the thousand that a Worker may make. */
-const MAX_CALLS = 900;
+/** Where consumers keep claims, any object may have a record. Of more than so many, those are asked that the key names, and a few others. */
+const MOST_PLACES = 400;
+const FEW_PLACES = 16;
 /** The call, and two to the audit log. */
 const CALLS_PER_CHANGE = 3;
 /** For looking, and for the changes of each group that was looked at. */
@@ -104,7 +106,9 @@ class DecisionRun {
       return true;
     });
     const toChange = decisions.filter((decision) => {
-      const result = lookedAt(found.get(decision) ?? [], silent.has(decision));
+      const records = found.get(decision) ?? [];
+      const isPartial = silent.has(decision) || (records.length === 0 && this.#hasMorePlaces(decision));
+      const result = lookedAt(records, isPartial);
       this.#results.set(decision, result);
       return result.outcome === "changed";
     });
@@ -135,7 +139,8 @@ class DecisionRun {
   ): readonly { address: LayoutShardAddress; asked: readonly RecordDecision[] }[] {
     const groups = new Map<string, { address: LayoutShardAddress; asked: RecordDecision[] }>();
     for (const decision of decisions) {
-      for (const address of this.#ports.addressesOf(decision.begin)) {
+      const places = this.#ports.addressesOf(decision.begin);
+      for (const address of this.#hasMorePlaces(decision) ? places.slice(0, FEW_PLACES) : places) {
         const name = `${address.layout} ${shardTitle(address)}`;
         const group = groups.get(name) ?? { address, asked: [] };
         groups.set(name, group);
@@ -143,6 +148,11 @@ class DecisionRun {
       }
     }
     return [...groups.values()];
+  }
+
+  /** Whether it can be in more objects than are asked. */
+  #hasMorePlaces({ begin }: RecordDecision): boolean {
+    return this.#ports.addressesOf(begin).length > MOST_PLACES;
   }
 
   /** Whether it could be written down: if not, it was not done, and neither can the others be. */

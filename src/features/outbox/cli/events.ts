@@ -18,6 +18,7 @@ import {
   operatorCommand,
   type OperatorOptions,
   readLimit,
+  notAskedLines,
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
@@ -228,6 +229,7 @@ async function findEvent(client: OperatorClient, destination: string, id: string
 
 function report(action: Action, changed: EventsChanged, { json }: OperatorOptions): void {
   console.log(json === true ? jsonLine(changed) : `${DONE[action]}: ${eventsText(changed.events)}`);
+  for (const line of notAskedLines(changed.notAsked)) process.stderr.write(`${line}\n`);
   if (changed.unreachable.length === 0) return;
   process.stderr.write(`${printableText(`Did not answer: ${changed.unreachable.join(", ")}. Run it again later.`)}\n`);
   process.exitCode = EXIT_REFUSED;

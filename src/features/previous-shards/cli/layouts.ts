@@ -10,8 +10,19 @@ import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText } from
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { previousShardsEntries, previousShardsTexts } from "../settings/entries.ts";
 import { layoutSchema } from "../../../operator/gateway-schema.ts";
-import { type LayoutState, type OperatorClient, GatewayRefusal } from "../../../cli/operator-client.ts";
-import { connectOperator, operatorCommand, type OperatorOptions, readGateway } from "../../../cli/operator-options.ts";
+import {
+  type LayoutList,
+  type LayoutState,
+  type OperatorClient,
+  GatewayRefusal,
+} from "../../../cli/operator-client.ts";
+import {
+  connectOperator,
+  notAskedLines,
+  operatorCommand,
+  type OperatorOptions,
+  readGateway,
+} from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
 import { layoutsForgotten } from "./check-against.ts";
 
@@ -106,27 +117,44 @@ async function askAll(
   if (silent.length > 0) {
     process.stderr.write(`${printableText(`Did not answer: ${silent.join(", ")}. Run it again later.`)}\n`);
   }
-  if (isClosing && shown.some(({ open }) => open > 0 || silent.length > 0)) process.exitCode = EXIT_REFUSED;
+  if (isClosing && shown.some((one) => notClosed(one) > 0 || silent.length > 0)) process.exitCode = EXIT_REFUSED;
 }
 
 /** The layouts to show, and what the API answered. */
 type Answered = readonly [readonly LayoutState[], object];
 
 async function showAll(client: OperatorClient): Promise<Answered> {
-  const { layouts: all } = await client.layouts();
-  return [all, { layouts: all }];
+  const { layouts: all, notAsked } = await client.layouts();
+  reportNotAsked(notAsked);
+  return [all, { layouts: all, notAsked }];
+}
+
+function reportNotAsked(notAsked: LayoutList["notAsked"]): void {
+  for (const line of notAskedLines(notAsked)) process.stderr.write(`${line}\n`);
 }
 
 async function showOne(client: OperatorClient, title: string): Promise<Answered> {
-  const { layouts: all } = await client.layouts();
+  const { layouts: all, notAsked } = await client.layouts();
+  reportNotAsked(notAsked);
   const one = all.find(({ layout }) => layout === title);
   if (one !== undefined) return [[one], one];
   throw new CommandFailure(EXIT_REFUSED, `There is no layout ${title}: see npx onceway layouts list.`);
 }
 
+/** How many objects are open, or may be: one that has not been asked. */
+function notClosed({ objects, closed, empty, unreachable }: LayoutState): number {
+  return objects === null ? 0 : objects - closed - empty - unreachable.length;
+}
+
 async function closeOne(client: OperatorClient, layout: string): Promise<Answered> {
-  const one = await client.read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {});
-  return [[one], one];
+  // One request closes some hundred objects.
+  let before = Number.POSITIVE_INFINITY;
+  for (;;) {
+    const one = await client.read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {});
+    const left = notClosed(one);
+    if (left === 0 || left >= before) return [[one], one];
+    before = left;
+  }
 }
 
 const HEADINGS = [
