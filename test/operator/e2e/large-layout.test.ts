@@ -71,7 +71,7 @@ describe("a request about 4,096 objects", () => {
     expect(found.toSorted()).toEqual(keys.toSorted());
     expect(pages).toBeLessThanOrEqual(SHARDS / 256);
     const url = scene.gateway.url;
-    const listed = await callOnceway(["ls", "--state", "unknown", "--json"], {
+    const listed = await callOnceway(["records", "list", "--state", "unknown", "--json"], {
       ONCEWAY_URL: url,
       ONCEWAY_TOKEN: ADMIN_TOKEN,
     });

@@ -366,6 +366,7 @@ it("where every key has an object of its own, records are found by their key, an
       failed: 0,
       unknown: 0,
       atLeast: [],
+      notAsked: { earlier: 0, missing: 0, oldestAnswerAt: null },
       unreachable: [],
       shards: [],
     });

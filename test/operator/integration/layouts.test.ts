@@ -194,7 +194,8 @@ describe("a previous layout", () => {
       mayGo: false,
       reason: "Closed and empty, but objects of 2 still send requests to it: take 2 out first.",
     });
-    expect(summaryOf("3", layouts, asked("2", closedFor(3, 0)), third)).toMatchObject({ mayGo: true });
+    const gone = asked("2", closedFor(3, 0), closedFor(3, 0));
+    expect(summaryOf("3", layouts, gone, third)).toMatchObject({ mayGo: true });
   });
 
   it("has to stay until each of its objects has been asked", () => {
