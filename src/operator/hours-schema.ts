@@ -18,11 +18,11 @@ const latencySchema = v.object({
   count: withDescription(countSchema, "How many were measured.", 120),
   meanMs: withDescription(v.nullable(v.number()), "The mean, in milliseconds; null without any.", 41.5),
   p50Ms: withDescription(
-    v.nullable(countSchema),
+    v.nullable(v.number()),
     "Half of them took no longer: the upper bound of a bin, in milliseconds; null without any.",
     50,
   ),
-  p95Ms: withDescription(v.nullable(countSchema), "The same for 95 %. 30,000 also stands for all that is longer.", 100),
+  p95Ms: withDescription(v.nullable(v.number()), "The same for 95 %. 30,000 also stands for all that is longer.", 100),
 });
 
 const routeHourSchema = v.object({
