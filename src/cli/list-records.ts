@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 
 import { epochMs } from "../kernel/record/units.ts";
 import { parseMoment, totalText } from "../operator/list-texts.ts";
+import { outagesIn, outageText } from "../operator/outages.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printableText } from "./look.ts";
 import type { RecordOptions, ShownSummary } from "./operator-client.ts";
@@ -12,6 +13,8 @@ import { readPages, type ReadToEnd } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
 
 const DEFAULT_LIMIT = 100;
+/** More are no overview. */
+const MAX_OUTAGES = 5;
 
 /** Conditions on records. */
 export interface FilterOptions {
@@ -91,12 +94,28 @@ async function list(options: LsOptions): Promise<void> {
     else records.push(...page.value);
   }
   if (options.json !== true) {
+    for (const line of outageLines(records)) console.log(line);
     console.log(records.length === 0 ? "no records" : recordsTable(records, Date.now(), lookOf(process.stdout)));
   }
   const { hasMore, unreachable } = page.value;
   if (unreachable.length > 0) process.stderr.write(`${unreachableText(unreachable)}\n`);
   if (hasMore || (options.json !== true && read > 0)) process.stderr.write(`${shownText(read, page.value)}\n`);
   if (hasMore) process.stderr.write(`There may be more: --limit ${options.limit * 10}, or --all.\n`);
+}
+
+/** What happened to those that need a decision. */
+function outageLines(records: readonly ShownSummary[]): readonly string[] {
+  const unknown = records.filter(({ state }) => state === "unknown");
+  const outages = outagesIn(
+    unknown.map(({ route, reason, startedAt, request }) => ({
+      route,
+      reason,
+      startedAt: Date.parse(startedAt),
+      caller: request?.caller ?? null,
+    })),
+  );
+  const lines = outages.map((one) => printableText(`unknown: ${outageText(one, Date.now())}`));
+  return lines.length === 0 ? [] : [...lines.slice(0, MAX_OUTAGES), ""];
 }
 
 /** How many records these were, of how many, and in which order. */

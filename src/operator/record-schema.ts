@@ -68,6 +68,11 @@ const summaryEntries = {
     "What the request was, as the client sent it; null if nothing is noted, as of records of claims.",
   ),
   state: stateSchema,
+  reason: withDescription(
+    v.nullable(v.string()),
+    "Of an unknown outcome, how its attempt ended: origin-dropped, origin-timeout, status-504; attempt-lost: its lock ended. null in every other state.",
+    "origin-dropped",
+  ),
   attempt: withDescription(
     countSchema,
     "The number of the last attempt; 0 before the first attempt of an accepted request.",

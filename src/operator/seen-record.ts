@@ -7,9 +7,20 @@ import type { SeenDetail } from "../kernel/object/operator-calls.ts";
 import { shardTitle } from "../kernel/object/shard-address.ts";
 import type { ListedRecord } from "./list.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
+import { reasonName } from "./views.ts";
 import type { LayoutShardAddress } from "./shards.ts";
 
-export function summaryOf({ id, shard, layout, key, route, scopeDigest, note, record }: ListedRecord): RecordSummary {
+export function summaryOf({
+  id,
+  shard,
+  layout,
+  key,
+  route,
+  scopeDigest,
+  note,
+  record,
+  reason,
+}: ListedRecord): RecordSummary {
   const { state, attempt } = record;
   const isCompleted = state === "completed";
   return {
@@ -21,6 +32,7 @@ export function summaryOf({ id, shard, layout, key, route, scopeDigest, note, re
     route,
     request: note === undefined ? null : requestOf(note),
     state,
+    reason: reason === null ? null : reasonName(reason),
     attempt: attempt.number,
     startedAt: attempt.startedAt,
     // After a refusal nothing is running, whatever lock the attempt had.

@@ -2,13 +2,12 @@
 // record-schema.ts and gateway-schema.ts.
 
 import { describeRecord } from "../kernel/record/describe-record.ts";
-import type { TimelineEvent } from "../kernel/record/timeline.ts";
+import type { TimelineEvent, UnknownReason } from "../kernel/record/timeline.ts";
 import { type EpochMs, epochMs, keyHashOf } from "../kernel/record/units.ts";
 import type { ExchangeReport } from "../kernel/traffic/traffic.ts";
 import type { ExchangeView, LayoutView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
-import type { EndReason } from "../kernel/record/verdict.ts";
 import type { EventView, RecordView, SummaryView } from "./record-schema.ts";
 
 export function viewSummary(record: RecordSummary): SummaryView {
@@ -52,7 +51,7 @@ function viewEvent(event: TimelineEvent): EventView {
         ...rest,
         startedAt: isoTime(startedAt),
         endedAt: endedAt === null ? null : isoTime(endedAt),
-        reason: reason === null ? null : viewReason(reason),
+        reason: reason === null ? null : reasonName(reason),
       };
     }
     case "claim":
@@ -82,8 +81,10 @@ export function viewExchange(report: ExchangeReport): ExchangeView {
 }
 
 /** In the words of the problem codes; a status is `status-504`. */
-function viewReason(reason: EndReason): string {
+export function reasonName(reason: UnknownReason): string {
   switch (reason.kind) {
+    case "lost":
+      return "attempt-lost";
     case "status":
       return `status-${reason.status}`;
     case "unreachable":

@@ -6,7 +6,7 @@ import type { ObjectClosing } from "../elsewhere.ts";
 import type { OperatorEvent, RecordEvent, RefusedChange } from "../record/events.ts";
 import type { HeldRows } from "../record/held-rows.ts";
 import type { CountedState } from "../record/record.ts";
-import { type TimelineEvent, timelineOf } from "../record/timeline.ts";
+import { type TimelineEvent, timelineOf, unknownReason } from "../record/timeline.ts";
 import { type EpochMs, type RecordId, epochMs, recordId } from "../record/units.ts";
 import type { HeaderPairs } from "../request/headers.ts";
 import { decodeMessage } from "../request/message.ts";
@@ -161,7 +161,8 @@ export class OperatorCalls {
     const isShown = record.state === "completed" && response !== null && !isEncrypted(response);
     const summary = isShown ? { ...headOf(response), sizeBytes: sizeOf(response.body) } : null;
     const label = ledger.label(id, entry);
-    return { id, ...label, record, timeline, response: summary, excerpt: ledger.excerpts.find(id, label, now) };
+    const reason = record.state === "unknown" ? unknownReason(timeline) : null;
+    return { id, ...label, record, reason, timeline, response: summary, excerpt: ledger.excerpts.find(id, label, now) };
   }
 
   counts(): ShardCounts {

@@ -154,6 +154,15 @@ export function isResolved(history: readonly TimelineEvent[]): boolean {
   return last?.type === "change" && last.action === "resolve";
 }
 
+/** How the attempt ended of which nobody knows whether it took effect. */
+export type UnknownReason = EndReason | { readonly kind: "lost" };
+
+/** Of a record whose outcome is unknown. Without an end of its attempt, time has ended it: its lock. */
+export function unknownReason(history: readonly TimelineEvent[]): UnknownReason {
+  const last = history.findLast((event) => event.type === "attempt");
+  return last?.type === "attempt" && last.reason !== null ? last.reason : { kind: "lost" };
+}
+
 /** The last thing that happened, whatever was noted since. */
 export function lastEvent(history: readonly TimelineEvent[]): TimelineEvent | undefined {
   return history.findLast((event) => !isNote(event));

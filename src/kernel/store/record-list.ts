@@ -27,7 +27,8 @@ import {
   type SlotRange,
   WAITING,
 } from "./record-numbers.ts";
-import { RECORD_COLUMNS, type RecordRow, readRecord } from "./record-row.ts";
+import { type UnknownReason, unknownReason } from "../record/timeline.ts";
+import { readHistory, RECORD_COLUMNS, type RecordRow, readRecord } from "./record-row.ts";
 import { readOrReport } from "./unreadable.ts";
 import type { LedgerSql } from "./schema.ts";
 
@@ -35,6 +36,8 @@ import type { LedgerSql } from "./schema.ts";
 export interface SeenRecord extends RecordLabel {
   readonly id: RecordId;
   readonly record: IdempotencyRecord;
+  /** Why nobody knows the outcome, if nobody does. */
+  readonly reason: UnknownReason | null;
 }
 
 /** What one shard has of a part. */
@@ -62,12 +65,15 @@ export interface OpenCounts {
 /** Rows read to count one state: the console counts every two seconds, and requests wait meanwhile. */
 export const MAX_COUNTED = 10_000;
 
-const COLUMNS = `${RECORD_COLUMNS}, ${LABEL_COLUMNS}`;
+/** The history only of the few records that need a decision. */
+const COLUMNS = `${RECORD_COLUMNS}, ${LABEL_COLUMNS}, CASE WHEN state = 'unknown' THEN history END AS history`;
 
 /** SQL: no `LIMIT`. */
 const UNBOUNDED = -1;
 
-interface ListRow extends RecordRow, LabelRow {}
+interface ListRow extends RecordRow, LabelRow {
+  readonly history: string | null;
+}
 
 interface Tally {
   /** Rows that were looked at. */
@@ -257,7 +263,9 @@ function seenNow(row: ListRow, see: SeeRecord): readonly SeenRecord[] {
   // One that cannot be read must not hide the others.
   const stored = readOrReport(() => readRecord(row), { recordId: row.id });
   const record = stored === null ? null : see(id, stored);
-  return record === null ? [] : [{ id, ...readLabel(row), record }];
+  if (record === null) return [];
+  const reason = record.state === "unknown" ? unknownReason(readHistory(row.history)) : null;
+  return [{ id, ...readLabel(row), record, reason }];
 }
 
 /** Where a list shows it. */

@@ -20,6 +20,7 @@ const summary: ShownSummary = {
   route: "/v1/payments/*",
   request: { method: "POST", target: "/v1/payments/4?x=1", sizeBytes: 57, caller: "3f9a0c51d2be", label: "order-7" },
   state: "unknown",
+  reason: "origin-dropped",
   attempt: 1,
   startedAt: "2026-11-21T08:30:00.000Z",
   lockedUntil: "2026-11-21T08:30:40.000Z",

@@ -26,7 +26,7 @@ function seen({ startedAt, id }: ListPosition): SeenRecord {
   const at = epochMs(startedAt);
   const attempt = { id: attemptId("a"), number: 1, startedAt: at, lockedUntil: at, mayHaveActed: false };
   const record: Started = { state: "started", fingerprint: fingerprint("f"), attempt, policy: POLICY };
-  return { id: recordId(id), key: "", route: "", record };
+  return { id: recordId(id), key: "", route: "", record, reason: null };
 }
 
 /** By the beginning of its id, as slots are. */

@@ -161,6 +161,7 @@ function summaryOf(id: RecordSummary["id"], shard: string, startedAt: number): R
     route: "/pay",
     request: null,
     state: "unknown",
+    reason: "origin-dropped",
     attempt: 1,
     startedAt: epochMs(startedAt),
     lockedUntil: NOW,
