@@ -114,7 +114,9 @@ function outageLines(records: readonly ShownSummary[]): readonly string[] {
       caller: request?.caller ?? null,
     })),
   );
-  const lines = outages.map((one) => printableText(`unknown: ${outageText(one, Date.now())}`));
+  const lines = outages
+    .filter(({ count }) => count > 1)
+    .map((one) => printableText(`unknown: ${outageText(one, Date.now())}`));
   return lines.length === 0 ? [] : [...lines.slice(0, MAX_OUTAGES), ""];
 }
 

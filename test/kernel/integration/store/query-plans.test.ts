@@ -168,6 +168,8 @@ async function runEverything(storage: DurableObjectStorage, ran: Ran[]): Promise
   const own = ledger.claimedBody(id);
   ledger.inFlight();
   ledger.verification(id, ledger.find(id));
+  const noted = ledger.find(id);
+  if (noted !== null) ledger.saveHistory(id, noted, []);
   bodies.append(own, 0, new Uint8Array(1));
   bodies.append(own, 1, new Uint8Array(1));
   bodies.read(own, 0);
