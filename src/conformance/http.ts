@@ -31,6 +31,13 @@ export interface RawRequest {
   readonly maxBytes?: number;
 }
 
+/** Nothing came in time. Other errors say that the connection was refused or lost. */
+export class NoAnswerError extends Error {
+  constructor(timeoutMs: number) {
+    super(`nothing came within ${timeoutMs / 1_000} s`);
+  }
+}
+
 export interface OpenRequest {
   /** Resolves once the connection is open and the head (and the body, if given) is written. */
   readonly sent: Promise<void>;
@@ -65,7 +72,7 @@ export function openRequest(request: RawRequest): OpenRequest {
 
   const socket = openSocket(request);
   const timeoutMs = request.timeoutMs ?? 30_000;
-  const deadline = setTimeout(() => fail(new Error(`nothing came within ${timeoutMs / 1_000} s`)), timeoutMs);
+  const deadline = setTimeout(() => fail(new NoAnswerError(timeoutMs)), timeoutMs);
 
   function fail(error: Error): void {
     clearTimeout(deadline);

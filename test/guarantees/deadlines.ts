@@ -2,7 +2,7 @@
 
 import type { Arrival, Exchange } from "./history.ts";
 import { claimedFrom, naming } from "./facts.ts";
-import { wasBroken } from "./records.ts";
+import { ranFor, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
 const RULE = "G8 nothing wedges";
@@ -17,8 +17,12 @@ export function everybodyIsAnswered(world: World, record: RecordHistory): readon
   return record.exchanges.flatMap((exchange) => {
     const { ending, sentAt, endAt } = exchange;
     if (ending.kind === "answer" || ending.why === "left") return [];
-    if (ending.why === "patience")
-      return [{ rule: RULE, what: `no answer within ${endAt - sentAt} ms`, evidence: naming(exchange) }];
+    if (ending.why === "patience") {
+      const ranMs = ranFor(world, sentAt, endAt);
+      if (ranMs <= record.policy.timeoutMs + record.policy.waitMs + CALM_MS + LATE_MS) return [];
+      const what = `no answer within ${endAt - sentAt} ms, in ${ranMs} of which nothing stood still`;
+      return [{ rule: RULE, what, evidence: naming(exchange) }];
+    }
     if (wasBroken(world, sentAt, endAt, ["killed"])) return [];
     // When a body breaks off right after its start, the head may be lost with it.
     const broke = (arrival: Arrival): boolean => brokeOff(arrival) || isGivenUp(world, record, arrival);

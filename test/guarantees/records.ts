@@ -275,6 +275,20 @@ export function wasBroken(world: World, from: number, to: number, kinds?: readon
   );
 }
 
+/** How long the machine and the gateway ran within the time: what others took of it is no fault of the gateway's. */
+export function ranFor(world: World, from: number, to: number): number {
+  let stoodMs = 0;
+  let counted = from;
+  const stood = world.outages.filter(({ kind }) => kind === "stopped" || kind === "lag" || kind === "slow-disk");
+  for (const outage of stood.toSorted((one, other) => one.from - other.from)) {
+    const begin = Math.max(counted, outage.from);
+    const end = Math.min(to, outage.to + MENDING_MS);
+    if (end > begin) stoodMs += end - begin;
+    counted = Math.max(counted, end);
+  }
+  return to - from - stoodMs;
+}
+
 /** Whether the bucket of the record's route failed within the time. */
 export function bucketFailed({ bucketOutages }: World, { policy }: RecordHistory, from: number, to: number): boolean {
   return policy.hasBucket && bucketOutages.some((outage) => outage.from <= to && outage.to + MENDING_MS >= from);

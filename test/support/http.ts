@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 
 export { headerValue } from "./http-response.ts";
 export type { HeaderPair, RawHead, RawResponse } from "./http-response.ts";
-export { openRequest, rawRequest, requestBytes } from "../../src/conformance/http.ts";
+export { NoAnswerError, openRequest, rawRequest, requestBytes } from "../../src/conformance/http.ts";
 export type { OpenRequest, RawRequest } from "../../src/conformance/http.ts";
 
 /** A new idempotency key. */

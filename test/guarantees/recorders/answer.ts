@@ -1,7 +1,7 @@
 // What a client makes of the answer to its request: everything that the checker compares.
 
 import * as v from "valibot";
-import { headerValue, type RawResponse } from "../../support/http.ts";
+import { headerValue, NoAnswerError, type RawResponse } from "../../support/http.ts";
 import { withoutInstance } from "../../support/instance.ts";
 import type { Answer, Ending, OriginMarks } from "../history.ts";
 import { bodyOf, digestHead, MARKS_HEADER, SECRET, sha256 } from "./marks.ts";
@@ -17,7 +17,7 @@ export function readEnding(response: Promise<RawResponse>, hasLeft = (): boolean
 }
 
 function whyNone(error: unknown): "broken" | "patience" {
-  return error instanceof Error && error.message === "the request took too long" ? "patience" : "broken";
+  return error instanceof NoAnswerError ? "patience" : "broken";
 }
 
 /** How the names of the gateway's headers begin, also of those that it says to itself. */

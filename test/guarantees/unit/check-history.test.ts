@@ -325,6 +325,11 @@ describe("G8 nothing wedges", () => {
     expectBad(story(...begun, asked("q2", 100, 110, BROKEN), settled), RULE);
     expectBad(story(...begun, asked("q2", 100, 15_100, { kind: "none", why: "patience" }), settled), RULE);
     expectGood(story(...begun, asked("q2", 100, 110, BROKEN), outage("killed", 90, 200), settled));
+    // A machine that stood still all the while, in parts that overlap, says nothing of the gateway; one that ran for most of it does.
+    const silent = asked("q2", 100, 15_100, { kind: "none", why: "patience" });
+    const lags = [outage("lag", 0, 8_000), outage("slow-disk", 7_000, 9_000), outage("lag", 9_400, 15_000)];
+    expectGood(story(...begun, silent, ...lags, settled));
+    expectBad(story(...begun, silent, ...lags.slice(0, 2), settled), RULE);
     const cut = came(1, "q1", 20, { step: "cut", lastAt: null, sha256: null });
     expectGood(story(asked("q1", 0, 40, BROKEN), cut, asked("q9", 9_000, 9_010, problem("outcome-unknown"), CALM)));
   });
