@@ -14,7 +14,7 @@ export interface UnknownRecord {
   readonly caller: string | null;
 }
 
-export interface Outage {
+export interface OutageSummary {
   readonly route: string;
   readonly reason: string | null;
   readonly count: number;
@@ -25,13 +25,13 @@ export interface Outage {
 }
 
 /** The largest first. */
-export function outagesIn(records: readonly UnknownRecord[]): readonly Outage[] {
+export function outagesIn(records: readonly UnknownRecord[]): readonly OutageSummary[] {
   const alike = Map.groupBy(records, ({ route, reason }) => JSON.stringify([route, reason]));
   return [...alike.values()].flatMap(apart).toSorted((one, other) => other.count - one.count || other.last - one.last);
 }
 
 /** Records of one route and reason, divided where nothing happened for a while. */
-function apart(records: readonly UnknownRecord[]): readonly Outage[] {
+function apart(records: readonly UnknownRecord[]): readonly OutageSummary[] {
   const groups: UnknownRecord[][] = [];
   let before = Number.NEGATIVE_INFINITY;
   for (const record of records.toSorted((one, other) => one.startedAt - other.startedAt)) {
@@ -49,7 +49,7 @@ function apart(records: readonly UnknownRecord[]): readonly Outage[] {
 }
 
 /** "120 on /v1/payments, 06:45:22 to 06:45:25 UTC, origin-dropped, 7 callers" */
-export function outageText({ route, reason, count, first, last, callers }: Outage, now: number): string {
+export function outageText({ route, reason, count, first, last, callers }: OutageSummary, now: number): string {
   const isShort = Math.floor(first / 1000) === Math.floor(last / 1000);
   const time = isShort ? timeText(first, now) : `${timeText(first, now)} to ${timeText(last, first)}`;
   return [
@@ -75,6 +75,6 @@ export function outageQuery({
   route,
   first,
   last,
-}: Outage): Readonly<Record<"state" | "route" | "since" | "until", string>> {
+}: OutageSummary): Readonly<Record<"state" | "route" | "since" | "until", string>> {
   return { state: "unknown", route, since: new Date(first).toISOString(), until: new Date(last).toISOString() };
 }
