@@ -11,7 +11,8 @@ import { PageLinks } from "./table.tsx";
 import { UnreachableShards } from "./shards.tsx";
 import type { ConsoleView } from "./view.ts";
 
-const CONDITIONS = ["key", "route", "since", "until", "caller", "status", "state"] as const;
+const MORE_CONDITIONS = ["key", "route", "since", "until", "caller", "status"] as const;
+const CONDITIONS = [...MORE_CONDITIONS, "state"] as const;
 
 export interface ReadFilter {
   /** The conditions, for links to other pages of the same list. */
@@ -108,47 +109,18 @@ function Field({ query, name, label, hint, ...input }: FieldProps) {
   );
 }
 
+/** States first, which most lists begin with; the rest is folded while no other condition is set. */
 function FilterForm({ view, filter, routes }: Pick<RecordsProps, "view" | "filter" | "routes">) {
   const { query, problem } = filter;
   const states = query["state"]?.split(",") ?? [];
   const { since: _since, until: _until, ...others } = query;
+  const isFolded = MORE_CONDITIONS.every((name) => query[name] === undefined);
   return (
     <form class="filter card" method="get" action={view.paths.records} role="search">
-      <div class="field wide">
-        <label for="key">
-          Idempotency key{" "}
-          <span class="soft small">or the first 8 or more digits of a record's id or a log's keyHash</span>
-        </label>
-        <input
-          id="key"
-          name="key"
-          type="search"
-          value={query["key"]}
-          autocomplete="off"
-          spellcheck={false}
-          class="mono"
-        />
-      </div>
-      <div class="field wide">
-        <label for="route">Route</label>
-        <select id="route" name="route">
-          <option value="">All routes</option>
-          {routes.map((route) => (
-            <option value={route} selected={route === query["route"]}>
-              {route}
-            </option>
-          ))}
-        </select>
-      </div>
-      <Field query={query} name="since" label="Since" hint="how long ago, or a time" placeholder="24h" />
-      <Field query={query} name="until" label="Until" hint="the same" placeholder="2026-11-23T08:30:00Z" />
-      <Field query={query} name="caller" label="Caller" placeholder="3f9a0c51d2be" class="mono" />
-      <Field query={query} name="status" label="Status" placeholder="201" inputmode="numeric" />
-      <button class="main">Search</button>
       <fieldset>
-        <legend>State</legend>
+        <legend class="unseen">State</legend>
         {STATES.map((state) => (
-          <label class="check">
+          <label class="check chip">
             <input type="checkbox" name="state" value={state} checked={states.includes(state)} /> {state}
           </label>
         ))}
@@ -161,7 +133,43 @@ function FilterForm({ view, filter, routes }: Pick<RecordsProps, "view" | "filte
             {name}
           </a>
         ))}
+        <button class="main">Search</button>
       </fieldset>
+      <details open={!isFolded}>
+        <summary>More conditions</summary>
+        <div class="conditions">
+          <div class="field wide">
+            <label for="key">
+              Idempotency key{" "}
+              <span class="soft small">or the first 8 or more digits of a record's id or a log's keyHash</span>
+            </label>
+            <input
+              id="key"
+              name="key"
+              type="search"
+              value={query["key"]}
+              autocomplete="off"
+              spellcheck={false}
+              class="mono"
+            />
+          </div>
+          <div class="field wide">
+            <label for="route">Route</label>
+            <select id="route" name="route">
+              <option value="">All routes</option>
+              {routes.map((route) => (
+                <option value={route} selected={route === query["route"]}>
+                  {route}
+                </option>
+              ))}
+            </select>
+          </div>
+          <Field query={query} name="since" label="Since" hint="how long ago, or a time" placeholder="24h" />
+          <Field query={query} name="until" label="Until" hint="the same" placeholder="2026-11-23T08:30:00Z" />
+          <Field query={query} name="caller" label="Caller" placeholder="3f9a0c51d2be" class="mono" />
+          <Field query={query} name="status" label="Status" placeholder="201" inputmode="numeric" />
+        </div>
+      </details>
       <ProblemNote problem={problem} />
     </form>
   );

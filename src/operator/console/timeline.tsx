@@ -25,7 +25,7 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
           <strong>Attempt {event.attempt}</strong> {outcome(event)}
           <div class="soft small">
             <TimeText at={event.startedAt} now={now} />
-            {event.endedAt === null ? null : `, took ${lasted(event.startedAt, event.endedAt)}`}
+            {durationText(event)}
           </div>
         </li>
       );
@@ -94,6 +94,13 @@ function outcome({ verdict, status, reason }: AttemptEvent): string {
     case "lost":
       return "may have taken effect: the gateway lost it, and its lock ended.";
   }
+}
+
+/** How long a lost attempt took nobody knows: only its lock has an end. */
+function durationText({ startedAt, endedAt, verdict }: AttemptEvent): string | null {
+  if (endedAt === null) return null;
+  const time = lasted(startedAt, endedAt);
+  return verdict === "lost" ? `, its lock ended after ${time}` : `, took ${time}`;
 }
 
 function lasted(from: number, to: number): string {

@@ -84,3 +84,32 @@ it("every metric of the exposition is on the dashboard or in an alert", () => {
   const families = new Set(metrics.map(({ name }) => name.replace(/_(?:bucket|sum|count)$/, "")));
   expect([...families].filter((family) => !text.includes(family))).toEqual([]);
 });
+
+describe("an alert", () => {
+  const REPOSITORY = "https://github.com/onceway/onceway/blob/main/";
+  const rules = read("alerts.yaml").split("      - alert: ").slice(1);
+
+  it.each(rules.map((text) => [text.slice(0, text.indexOf("\n")), text]))("%s leads to its runbook", (_name, text) => {
+    const [, path = "", anchor = ""] = /runbook_url: "([^"#]*)#([^"]+)"/.exec(text) ?? [];
+    expect(path.startsWith(REPOSITORY)).toBe(true);
+    const page = readFileSync(new URL(`../../../${path.slice(REPOSITORY.length)}`, import.meta.url), "utf8");
+    const anchors = [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => title.toLowerCase().replaceAll(" ", "-"));
+    expect(anchors).toContain(anchor);
+  });
+
+  it("leads to a page of the console", async () => {
+    const pages = rules.flatMap(
+      (text) => /console: "https:\/\/\{\{ \$labels\.instance \}\}(\/[^"]*)"/.exec(text)?.[1] ?? [],
+    );
+    expect(pages.length).toBeGreaterThan(8);
+    const { url } = scene.gateway;
+    const body = new URLSearchParams({ "operator-token": ADMIN_TOKEN });
+    const request = { method: "POST", headers: { Origin: url }, body, redirect: "manual" } as const;
+    const signedIn = await fetch(`${url}/_onceway/console/sign-in`, request);
+    const Cookie = signedIn.headers.get("set-cookie") ?? "";
+    for (const page of new Set(pages)) {
+      const { status } = await fetch(url + page, { headers: { Cookie }, redirect: "manual" });
+      expect([page, status]).toEqual([page, 200]);
+    }
+  });
+});

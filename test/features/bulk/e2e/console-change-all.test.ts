@@ -48,6 +48,7 @@ it("an administrator sees what would be changed, confirms it, and nothing that h
   await signIn(page);
   await page.getByRole("link", { name: "Records" }).click();
   expect(await page.getByRole("link", { name: "Change all that match" }).count()).toBe(0);
+  await page.getByText("More conditions").click();
   await page.getByLabel("Route").selectOption("/pay");
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByRole("link", { name: "Change all that match" }).click();
