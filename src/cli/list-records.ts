@@ -111,7 +111,7 @@ function outageLines(records: readonly ShownSummary[]): readonly string[] {
       route,
       reason,
       startedAt: Date.parse(startedAt),
-      caller: request?.caller ?? null,
+      request,
     })),
   );
   const lines = outages

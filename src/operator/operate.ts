@@ -11,10 +11,13 @@ import { OperatorAuth } from "./access/auth.ts";
 import { createConsole } from "./console/console.tsx";
 import type { HoursView } from "./hours-schema.ts";
 import type { Operator } from "./operator.ts";
+import { outagesIn, type OutageSummary } from "./outages.ts";
+import { LIST_LIMITS } from "./request-schema.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
 
 /** Open overviews refresh every two seconds, and each time all shards would have to be asked. */
 const RECENT_MS = 30_000;
+const OUTAGES_MS = 10_000;
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
@@ -40,12 +43,15 @@ export function createOperate(
   const api = createOperatorApi(operatorPath, auth, ports);
   const paths = [...new Set(routes.map(({ path }) => path))];
   const recent = new ExpiringCache<HoursView>();
+  const outages = new ExpiringCache<readonly OutageSummary[]>();
   const console = createConsole({
     basePath: operatorPath,
     environment,
     operator,
     features: features.flatMap((feature) => feature.console ?? []),
     recentHours: (now) => recent.getOr("all", now, RECENT_MS, () => reader.hours(false)),
+    outages: async (now, { total: { unknown }, unreachable }) =>
+      unknown < 2 ? [] : outages.getOr(String(unknown), now, OUTAGES_MS, () => findOutages(operator, unreachable)),
     warnings: () => reader.warnings(),
     routes: paths,
     tokens: access.tokens,
@@ -56,6 +62,13 @@ export function createOperate(
     const isConsoles = pathname === operatorPath || pathname.startsWith(`${operatorPath}/console/`);
     return isConsoles ? console.fetch(request) : api(request);
   };
+}
+
+/** Of the latest records whose outcome is unknown, as many as a list has on a page. */
+async function findOutages(operator: Operator, unreachable: readonly string[]): Promise<readonly OutageSummary[]> {
+  const filter = { states: ["unknown"], route: null, since: null, until: null, key: null, idPrefix: null } as const;
+  const page = await operator.list(filter, LIST_LIMITS.maxLimit, null, unreachable);
+  return outagesIn(page?.records ?? []);
 }
 
 /** All tokens of operators. */

@@ -10,8 +10,8 @@ export interface UnknownRecord {
   /** How its attempt ended. */
   readonly reason: string | null;
   readonly startedAt: number;
-  /** A digest of the caller; `null`: it is not noted. */
-  readonly caller: string | null;
+  /** With a digest of the caller, as far as they are noted. */
+  readonly request: { readonly caller: string | null } | null;
 }
 
 export interface OutageSummary {
@@ -42,7 +42,7 @@ function apart(records: readonly UnknownRecord[]): readonly OutageSummary[] {
   return groups.flatMap((group) => {
     const [first, last] = [group[0], group.at(-1)];
     if (first === undefined || last === undefined) return [];
-    const callers = new Set(group.flatMap(({ caller }) => caller ?? [])).size;
+    const callers = new Set(group.flatMap(({ request }) => request?.caller ?? [])).size;
     const { route, reason } = first;
     return [{ route, reason, count: group.length, first: first.startedAt, last: last.startedAt, callers }];
   });

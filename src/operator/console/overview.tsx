@@ -1,10 +1,11 @@
 // The first page: calls in flight, records that need a decision, traffic by route.
 
 import type { AllCounts, RecordSummary } from "../operator.ts";
+import { outageQuery, type OutageSummary, outageText } from "../outages.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { elapsedText } from "./browser/times.ts";
 import { ConsolePage } from "./page.tsx";
-import { groupedAtLeast, TrafficRates } from "./rates.tsx";
+import { groupedAtLeast, groupedDigits, TrafficRates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
 import { CountTile, FigureTile } from "./tiles.tsx";
 import { UnreachableShards, unreachableText, byteText } from "./shards.tsx";
@@ -17,6 +18,8 @@ export interface OverviewProps extends Pick<AllCounts, "total" | "unreachable" |
   readonly inFlight: readonly RecordSummary[];
   /** Those whose outcome is unknown, oldest first. */
   readonly undecided: readonly RecordSummary[];
+  /** What happened to these and others, the largest first. */
+  readonly outages: readonly OutageSummary[];
   /** Of the last day. */
   readonly rates: readonly RouteRates[];
   /** Duplicates that did not reach the origin in the last day. */
@@ -128,9 +131,31 @@ function Counts({ view, total, unreachable, notAsked, prevented }: OverviewProps
   );
 }
 
+/** More are no overview. */
+const MAX_OUTAGES = 3;
+
+/** What happened, in one line each, with the page on which all of these records are decided about. */
+function Outages({ view, outages }: Pick<OverviewProps, "view" | "outages">) {
+  const shown = outages.filter(({ count }) => count > 1).slice(0, MAX_OUTAGES);
+  return shown.length === 0 ? null : (
+    <ul class="outages">
+      {shown.map((outage) => (
+        <li>
+          <strong>{outageText(outage, view.now)}</strong>{" "}
+          {view.viewer.actor.role === "admin" ? (
+            <a href={`${view.paths.changeAll}?${new URLSearchParams(outageQuery(outage)).toString()}`}>
+              Change all {groupedDigits(outage.count)} …
+            </a>
+          ) : null}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 /** What is not completed. */
 function Open(props: OverviewProps) {
-  const { view, total, inFlight, undecided } = props;
+  const { view, total, inFlight, undecided, outages } = props;
   const { paths } = view;
   return (
     <>
@@ -146,6 +171,7 @@ function Open(props: OverviewProps) {
             href={paths.listed({ state: "unknown" })}
           />
         </div>
+        <Outages view={view} outages={outages} />
         {undecided.length === 0 ? (
           <p class="empty">
             Nothing to decide. A key appears here when its attempt may or may not have taken effect, on a route with{" "}

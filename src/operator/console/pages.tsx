@@ -23,15 +23,17 @@ const FORGOTTEN =
 export function pageRoutes(
   app: Hono<SignedRequest>,
   paths: ConsolePaths,
-  { operator, recentHours, warnings: readWarnings, routes }: ConsolePorts,
+  { operator, recentHours, outages: findOutages, warnings: readWarnings, routes }: ConsolePorts,
   examples: ExampleFinder,
 ): void {
   app.get(paths.overview, async (c) => {
-    const [counts, warnings, day] = await Promise.all([operator.counts(), readWarnings(), recentHours(c.var.view.now)]);
+    const { now } = c.var.view;
+    const [counts, warnings, day] = await Promise.all([operator.counts(), readWarnings(), recentHours(now)]);
     // Usually there is nothing to list, so that a refresh asks no shard for it.
-    const [inFlight, undecided] = await Promise.all([
+    const [inFlight, undecided, outages] = await Promise.all([
       operator.oldest("started", counts),
       operator.oldest("unknown", counts),
+      findOutages(now, counts),
     ]);
     const { total, unreachable, notAsked } = counts;
     const props = {
@@ -42,6 +44,7 @@ export function pageRoutes(
       rates: ratesOf(outcomesIn(day)),
       inFlight,
       undecided,
+      outages,
       prevented: preventedIn(day),
       isPerKey: operator.isPerKey,
     };

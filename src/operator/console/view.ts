@@ -5,7 +5,8 @@ import type { RecordId } from "../../kernel/record/units.ts";
 import type { ConsoleFeature, ConsoleLink } from "../../kernel/worker-feature.ts";
 import type { Actor, OperatorAuth } from "../access/auth.ts";
 import type { HoursView } from "../hours-schema.ts";
-import type { Operator } from "../operator.ts";
+import type { AllCounts, Operator } from "../operator.ts";
+import type { OutageSummary } from "../outages.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { SCRIPT, STYLE } from "./assets.ts";
 
@@ -18,6 +19,11 @@ export interface ConsolePorts {
   readonly features: readonly ConsoleFeature[];
   /** What was counted in the last day, as it was at most half a minute ago. */
   readonly recentHours: (now: number) => Promise<HoursView>;
+  /** What happened to the records that need a decision, as it was at most ten seconds ago, or when there were as many. */
+  readonly outages: (
+    now: number,
+    counts: Pick<AllCounts, "total" | "unreachable">,
+  ) => Promise<readonly OutageSummary[]>;
   /** What operators should change in routes. */
   readonly warnings: () => Promise<readonly RouteWarning[]>;
   /** The configured routes' paths. */

@@ -7,13 +7,13 @@ import { outageQuery, outagesIn, outageText, type UnknownRecord } from "../../..
 const AT = Date.parse("2026-11-23T06:45:22.000Z");
 
 function unknown(startedAt: number, more: Partial<UnknownRecord> = {}): UnknownRecord {
-  return { route: "/v1/payments", reason: "origin-dropped", startedAt, caller: null, ...more };
+  return { route: "/v1/payments", reason: "origin-dropped", startedAt, request: null, ...more };
 }
 
 describe("outages", () => {
   it("are the records of one route and reason, until nothing happens for five minutes", () => {
     const records = [
-      ...Array.from({ length: 120 }, (_, at) => unknown(AT + at * 25, { caller: `caller ${at % 7}` })),
+      ...Array.from({ length: 120 }, (_, at) => unknown(AT + at * 25, { request: { caller: `caller ${at % 7}` } })),
       unknown(AT + 1000, { route: "/v1/refunds" }),
       unknown(AT + 2000, { reason: "origin-timeout" }),
       unknown(AT + 3000 + 301_000),
@@ -31,7 +31,10 @@ describe("outages", () => {
   });
 
   it("name the day where it is another one", () => {
-    const [outage] = outagesIn([unknown(AT, { caller: "a" }), unknown(AT + 100, { caller: "a" })]);
+    const [outage] = outagesIn([
+      unknown(AT, { request: { caller: "a" } }),
+      unknown(AT + 100, { request: { caller: "a" } }),
+    ]);
     expect(outage && outageText(outage, AT + 86_400_000)).toBe(
       "2 on /v1/payments, 2026-11-23 06:45:22 UTC, origin-dropped, 1 caller",
     );
@@ -42,7 +45,7 @@ describe("outages", () => {
       route: fc.constantFrom("/a", "/b"),
       reason: fc.constantFrom("origin-dropped", null),
       startedAt: fc.integer({ min: 0, max: 2_000_000 }),
-      caller: fc.constantFrom("x", "y", null),
+      request: fc.constantFrom({ caller: "x" }, { caller: "y" }, { caller: null }, null),
     });
     fc.assert(
       fc.property(fc.array(record), (records) => {

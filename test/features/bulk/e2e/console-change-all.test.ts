@@ -11,7 +11,7 @@ import { faultsOf, LOOKS } from "../../../support/e2e/console-looks.ts";
 import { BASE, type OperatorScene, READ_TOKEN, startOperatorScene } from "../../../support/e2e/operator-scene.ts";
 
 const CHANGE_ALL = `${BASE}/console/records/change-all`;
-const ROUTES = ["/pay", "/give", "/looks", "/guarded"] as const;
+const ROUTES = ["/pay", "/outage", "/give", "/looks", "/guarded"] as const;
 
 let browser: Browser;
 let scene: OperatorScene;
@@ -76,6 +76,19 @@ it("an administrator sees what would be changed, confirms it, and nothing that h
 
   await page.goto(`${CHANGE_ALL}?route=%2Fpay&change=forget`);
   expect(await result.innerText()).toContain("To be forgotten: 1");
+  expect(complaints).toEqual([]);
+  await close();
+});
+
+it("the overview says what happened in one line, which leads to a change of just these records", async () => {
+  await unknownKeys("/outage", 3);
+  const { page, complaints, close } = await openConsole(browser, scene, { javaScriptEnabled: false });
+  await signIn(page);
+  const line = page.locator(".outages li", { hasText: "/outage" });
+  expect(await line.innerText()).toMatch(/^3 on \/outage, \d\d:\d\d:\d\d(?: to \d\d:\d\d:\d\d)? UTC, origin-dropped/);
+  await line.getByRole("link", { name: "Change all 3 …" }).click();
+  expect(await page.locator("#filter").innerText()).toMatch(/^route=\/outage since=\S+ until=\S+ state=unknown$/);
+  expect(await page.locator("#result").innerText()).toContain("3 match: 3 unknown.");
   expect(complaints).toEqual([]);
   await close();
 });
