@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
@@ -149,6 +149,24 @@ describe("all that match, on a terminal", () => {
     const given = await onTerminal(args, [["Go on?", "y"]]);
     expect(given.code).toBe(0);
     expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "failed" });
+  });
+
+  it("decisions about many are shown, and asked about once", async () => {
+    const { id } = await unknownRecord();
+    const file = join(folder, "decisions.jsonl");
+    await writeFile(file, JSON.stringify({ id, decision: "resolve", status: 201, body: "paid" }));
+    const args = ["records", "decide", "--file", file, "--reason", "in the ledger"];
+    const asked = await onTerminal(args, [["Go on?", "\r"]]);
+    expect(asked.code).toBe(2);
+    expect(asked.screen).toMatch(/1 decision would be carried out: 1 resolve/);
+    expect(asked.screen).toMatch(/LINE +DECISION +STATE +KEY[^]*^1 +resolve +unknown +/m);
+    expect(asked.screen).toContain("line 1: A body without a content-type header.");
+    expect(asked.screen).toContain("Nothing was changed.");
+    expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown" });
+    const given = await onTerminal(args, [["1 decision to be carried out. Go on?", "y"]]);
+    expect(given.code).toBe(0);
+    expect(given.screen).toContain("carried out: 1 of 1 decision");
+    expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "completed" });
   });
 });
 

@@ -168,6 +168,32 @@ it("says of which it does not know whether they were changed, because their obje
   expect(outcomesOf(await decide(requestOf(decisions, { until })))).toEqual(["changed"]);
 });
 
+it("asks all objects that may have a record, or says that it has not", async () => {
+  const [here = "", there = "", nowhere = ""] = ["a", "b", "c"].map((digit) => digit.repeat(64));
+  const asked = new Set<string>();
+  const addressOf = (name: string) => ({ name, jurisdiction: null, locationHint: null, layout: "512" });
+  const found = { key: "k", route: "/pay", state: "unknown", outcome: "changed" } as const;
+  let others = 200;
+  const ports: DecidePorts = {
+    addressesOf: (begin) => [begin.slice(0, 1), ...Array.from({ length: others }, (_, at) => `${at}`)].map(addressOf),
+    ask({ name }, message) {
+      asked.add(name);
+      const { decisions } = decodeMessage<DecideHead>(message).head;
+      const has = (begin: string): boolean => (begin === here ? name === "a" : begin === there && name === "150");
+      return Promise.resolve(decisions.map(({ begin }) => (has(begin) ? [{ id: recordId(begin), ...found }] : [])));
+    },
+    audit: { record: (_by, _action, _target, change) => change() },
+  };
+  const decisions = [here, there, nowhere].map((begin): RecordDecision => {
+    return { written: { decision: "release" }, begin, action: "release", reason: REASON, response: null };
+  });
+  expect(outcomesOf(await decideAll(requestOf(decisions), ports))).toEqual(["changed", "changed", "not-found"]);
+  others = 500;
+  asked.clear();
+  expect(outcomesOf(await decideAll(requestOf(decisions), ports))).toEqual(["changed", "unreachable", "unreachable"]);
+  expect(asked.size).toBeLessThan(30);
+});
+
 it("makes at most 900 calls, and what it has not got to comes when it is sent again", async () => {
   const begins = Array.from({ length: 500 }, (_, at) => at.toString(16).padStart(64, "0"));
   const done = new Set<string>();
