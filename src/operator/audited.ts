@@ -2,7 +2,7 @@
 // log itself is src/features/audit.
 
 import type { Actor } from "./access/auth.ts";
-import type { Operator } from "./operator.ts";
+import type { Operator, RecordDetail } from "./operator.ts";
 
 /** It could not be written down, so it was not done. */
 export class AuditUnavailable extends Error {
@@ -17,6 +17,8 @@ export interface AuditTarget {
   readonly reason?: string | null;
   /** The key of a record, for operators alone: the log line of the entry is without it, because a key may be confidential. */
   readonly key?: string | null;
+  /** What operators know the request by (`note.label`), for operators alone too. */
+  readonly label?: string | null;
 }
 
 export interface AuditLog {
@@ -36,6 +38,11 @@ export interface AuditLog {
 
 /** Writes nothing down. */
 export const NO_AUDIT_LOG: AuditLog = { record: (_actor, _action, _target, change) => change() };
+
+/** `null`: nobody but the caller can read it. */
+function keyOf({ key, encrypted }: Pick<RecordDetail, "key" | "encrypted">): string | null {
+  return encrypted ? null : key;
+}
 
 /** An operator whose changes are audited. Whoever changes something goes through it, so that no caller can forget the log. */
 export function auditedOperator(operator: Operator, audit: AuditLog): Operator {
@@ -57,16 +64,19 @@ export function auditedOperator(operator: Operator, audit: AuditLog): Operator {
         () => operator.body(id, by),
         (body) => (body === null ? "refused: none" : "done"),
       ),
-    change: (id, change) =>
-      change.isPreview
-        ? operator.change(id, change)
-        : audit.record(
-            change.by,
-            change.action,
-            { target: id, reason: change.reason },
-            () => operator.change(id, change),
-            (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
-          ),
+    async change(id, change) {
+      if (change.isPreview) return operator.change(id, change);
+      // One that cannot be read can still be forgotten.
+      const record = await operator.inspect(id).catch(() => null);
+      const named = record === null ? {} : { key: keyOf(record), label: record.request?.label ?? null };
+      return audit.record(
+        change.by,
+        change.action,
+        { target: id, reason: change.reason, ...named },
+        () => operator.change(id, change),
+        (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
+      );
+    },
     signIn: (by) =>
       audit.record(
         by,

@@ -95,14 +95,14 @@ const TARGET_LENGTH = 24;
 
 export function auditTable(entries: readonly AuditEntry[], look: TerminalLook): string {
   if (entries.length === 0) return "Nothing is in the log.";
-  const rows = entries.map(({ at, by, via, address, action, target, key, outcome, reason }) =>
+  const rows = entries.map(({ at, by, via, address, action, target, key, label, outcome, reason }) =>
     [
       readableTime(at),
       by,
       via,
       address,
       action,
-      shortenText(key ?? target ?? "", TARGET_LENGTH),
+      shortenText(label ?? key ?? target ?? "", TARGET_LENGTH),
       outcome ?? "?",
       reason ?? "",
     ].map(printableText),

@@ -18,8 +18,9 @@ export interface AuditEntry {
   /** What was changed, such as a record's id; `null`: the whole gateway. */
   readonly target: string | null;
   readonly reason: string | null;
-  /** The key of the record, if many were decided about at once: whoever has written a list of keys reads the log by them. */
+  /** The key of a record, unless it is encrypted, and its label: whoever has a list of keys or orders reads the log by them. */
   readonly key: string | null;
+  readonly label: string | null;
   readonly address: string;
 }
 
@@ -76,7 +77,7 @@ const MAX_LOOKED_AT = 2000;
 export const MAX_SIGN_INS = 20;
 const HOUR_MS = 3_600_000;
 
-const COLUMNS = "number, at, operator, role, via, action, target, reason, key, address, outcome";
+const COLUMNS = "number, at, operator, role, via, action, target, reason, key, label, address, outcome";
 
 const STATEMENTS = [
   `CREATE TABLE audit (
@@ -89,6 +90,7 @@ const STATEMENTS = [
     target TEXT,
     reason TEXT,
     key TEXT,
+    label TEXT,
     address TEXT NOT NULL,
     outcome TEXT
   )`,
@@ -123,14 +125,14 @@ export class AuditLogStore {
   }
 
   /** Returns the entry's number; `null`: it is one of too many sign-ins, and is not written. */
-  begin({ by, role, via, action, target, reason, key, address }: AuditEntry, now: EpochMs): number | null {
+  begin({ by, role, via, action, target, reason, key, label, address }: AuditEntry, now: EpochMs): number | null {
     this.#make();
     if (action === "sign-in" && this.#signIns(by, now) >= MAX_SIGN_INS) return null;
     const { number } = this.#sql
       .exec<{
         number: number;
       }>(
-        "INSERT INTO audit (at, operator, role, via, action, target, reason, key, address) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
+        "INSERT INTO audit (at, operator, role, via, action, target, reason, key, label, address) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
         now,
         by,
         role,
@@ -139,6 +141,7 @@ export class AuditLogStore {
         target,
         reason,
         key,
+        label,
         address,
       )
       .one();
@@ -173,27 +176,15 @@ export class AuditLogStore {
       before ?? Number.MAX_SAFE_INTEGER,
       MAX_LOOKED_AT,
     );
-    for (const { operator, at, number, role, via, action: done, target, reason, key, address, outcome } of rows) {
+    for (const { operator: name, at, action: done, ...row } of rows) {
       if (entries.length === limit) return { entries, next: last };
       looked += 1;
-      last = number;
+      last = row.number;
       // A clock that was set back may have left an older time behind a newer one, so that the others are looked at too.
       const isWanted =
-        (by === null || by === operator) && (action === null || action === done) && (since === null || at >= since);
+        (by === null || by === name) && (action === null || action === done) && (since === null || at >= since);
       if (!isWanted) continue;
-      entries.push({
-        number,
-        at: epochMs(at),
-        by: operator,
-        role,
-        via,
-        action: done,
-        target,
-        reason,
-        key,
-        address,
-        outcome,
-      });
+      entries.push({ ...row, at: epochMs(at), by: name, action: done });
     }
     return { entries, next: looked < MAX_LOOKED_AT ? null : last };
   }

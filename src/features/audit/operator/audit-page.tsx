@@ -44,7 +44,7 @@ function AuditLogPage({
             </tr>
           </thead>
           <tbody>
-            {entries.map(({ at, by, address, action, target, key, outcome, reason }) => (
+            {entries.map(({ at, by, address, action, target, key, label, outcome, reason }) => (
               <tr>
                 <td>
                   <TimeText at={at} now={view.now} />
@@ -60,7 +60,7 @@ function AuditLogPage({
                   ) : (
                     target
                   )}{" "}
-                  {key}
+                  {label} <span class="mono">{key}</span>
                 </td>
                 <td>{outcome ?? "not known"}</td>
                 <td>{reason}</td>

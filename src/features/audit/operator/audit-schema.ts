@@ -32,8 +32,13 @@ export const auditEntrySchema = v.object({
   ),
   key: withDescription(
     v.nullable(v.string()),
-    "The key of the record, if many were decided about at once; otherwise null.",
+    "The key of the record, unless it is encrypted; null: the entry is of no record.",
     null,
+  ),
+  label: withDescription(
+    v.nullable(v.string()),
+    "What operators know the request by (`note.label`); null: nothing, or the entry is of no record.",
+    "order-1042",
   ),
   address: withDescription(v.string(), "From where.", "203.0.113.7"),
   outcome: withDescription(

@@ -26,13 +26,13 @@ export class OperatorsAudit implements AuditLog {
   async record<T>(
     { name: by, role, via, address }: Actor,
     action: string,
-    { target, reason = null, key = null }: AuditTarget,
+    { target, reason = null, key = null, label = null }: AuditTarget,
     change: () => Promise<T>,
     outcomeOf: (result: T) => string,
   ): Promise<T> {
     const cut = target === null ? null : target.slice(0, MAX_TARGET_LENGTH);
-    const entry: Omit<AuditEntry, "key"> = { by, role, via, action, target: cut, reason, address };
-    const number = await this.#ask(AUDIT_CALLS.begin, { ...entry, key }).catch((error: unknown) => {
+    const entry: Omit<AuditEntry, "key" | "label"> = { by, role, via, action, target: cut, reason, address };
+    const number = await this.#ask(AUDIT_CALLS.begin, { ...entry, key, label }).catch((error: unknown) => {
       throw new AuditUnavailable(error);
     });
     // One of too many sign-ins.

@@ -34,7 +34,7 @@ beforeAll(async () => {
     launchChromium(),
     startOperatorScene(
       { shards: 2, scope: ["none"] },
-      [{ path: HOLD, unknown: "hold" }],
+      [{ path: HOLD, unknown: "hold", note: { label: "query:order" } }],
       { ADMIN_TOKEN, READ_TOKEN, ANN_TOKEN, BOB_TOKEN },
       {
         OPERATORS: [
@@ -51,9 +51,8 @@ afterAll(async () => {
 });
 
 /** The id of a new record, after a request to which the origin behaves like this. */
-async function recordOf(behave: Behaviour): Promise<string> {
-  const key = freshKey();
-  await scene.send({ path: HOLD, key, behave });
+async function recordOf(behave: Behaviour, key = freshKey()): Promise<string> {
+  await scene.send({ path: `${HOLD}?order=order-17`, key, behave });
   const { json } = await scene.ask("GET", `/records?key=${key}`);
   return v.parse(v.object({ records: v.array(v.object({ id: v.string() })) }), json).records[0]?.id ?? "";
 }
@@ -72,7 +71,8 @@ function onceway(...args: readonly string[]) {
 
 describe("an operator with a name", () => {
   it("is named in the record's timeline and in the log, with the address, the reason and the outcome", async () => {
-    const id = await unknownRecord();
+    const key = freshKey();
+    const id = await recordOf({ drop: "after-effect" }, key);
     const body = { reason: "not in the ledger" };
     expect(
       (await scene.ask("POST", `/records/${id}/release`, { token: ANN_TOKEN, body, address: "203.0.113.9" })).status,
@@ -80,6 +80,8 @@ describe("an operator with a name", () => {
     const { json } = await scene.ask("GET", `/records/${id}`);
     expect(json).toMatchObject({ timeline: expect.arrayContaining([expect.objectContaining({ by: "ann" })]) });
     const [entry] = await entriesOf("by=ann&action=release");
+    expect(entry).toMatchObject({ key, label: "order-17" });
+    expect(scene.gateway.output()).not.toContain("order-17");
     expect(entry).toMatchObject({ target: id, role: "admin", via: "token", address: "203.0.113.9", outcome: "done" });
     expect(entry?.reason).toBe("not in the ledger");
   });

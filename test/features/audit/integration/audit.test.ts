@@ -24,6 +24,7 @@ const ENTRY: AuditEntry = {
   target: "a".repeat(64),
   reason: "seen",
   key: null,
+  label: null,
   address: "192.0.2.1",
 };
 const ALL = { by: null, action: null, since: null, before: null, limit: 50 } as const;

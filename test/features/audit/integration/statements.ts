@@ -14,6 +14,7 @@ export function useAudit(_ledger: Ledger, storage: LedgerStorage): void {
     target: null,
     reason: null,
     key: null,
+    label: null,
   } as const;
   audit.end(audit.begin({ ...entry, address: "local" }, NOW) ?? 0, "done");
   audit.begin({ ...entry, action: "sign-in", address: "local" }, NOW);
