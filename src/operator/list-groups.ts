@@ -42,20 +42,20 @@ export async function listInGroups(
   const pages: ShownPage[] = [];
   let at: PageBegin = { ...begin, group: begin.group ?? edge };
   let ahead: PageBegin | null = at;
-  let [left, calls] = [limit, maxCalls];
+  let missing = limit;
+  const left = { count: maxCalls };
   for (;;) {
     const group: number = at.group ?? edge;
     const members = groups[group];
     if (members === undefined) return null;
-    if (pages.length > 0 && (left === 0 || members.length > calls)) break;
+    if (pages.length > 0 && (missing === 0 || members.length > left.count)) break;
     // oxlint-disable-next-line no-await-in-loop -- a group is read when those before it have not filled the page
-    const page = await listRecords(members, at, left, ask, known, calls);
+    const page = await listRecords(members, at, missing, ask, known, left);
     if (page === null && pages.length === 0) return null;
     // The next page begins with this group.
     if (page === null) break;
     pages.push({ group, page });
-    left -= page.records.length;
-    calls -= page.calls;
+    missing -= page.records.length;
     ({ ahead } = page);
     const next = group + step;
     if (ahead !== null || groups[next] === undefined) break;
@@ -75,7 +75,7 @@ export async function listInGroups(
     total: totalOf(pages, groups.length),
     parts: partsOf(pages, groups.length),
     unreachable: [...new Set([...known, ...pages.flatMap(({ page }) => page.unreachable)])],
-    calls: maxCalls - calls,
+    calls: maxCalls - left.count,
   };
 }
 

@@ -32,7 +32,11 @@ export interface GroupPage {
   readonly total: RecordTotal;
   readonly parts: ShownParts;
   readonly unreachable: readonly string[];
-  readonly calls: number;
+}
+
+/** How many calls a page may still make. */
+export interface CallsLeft {
+  count: number;
 }
 
 /** What differs from call to call; the filter does not. */
@@ -42,8 +46,8 @@ export type ListPart = Pick<ListQuery, "parts" | "part" | "direction" | "positio
 export type AskForList = (address: LayoutShardAddress, asked: ListPart) => Promise<ListPage | null>;
 
 /**
- * `null` when a shard has grown too much since the cursor was written, or `maxCalls` calls do not suffice to begin. The shards in `known` are known to
- * be unreachable.
+ * `null` when a shard has grown too much since the cursor was written, or the calls do not suffice to begin. The shards in `known` are known to be
+ * unreachable.
  */
 export async function listRecords(
   addresses: readonly LayoutShardAddress[],
@@ -51,10 +55,10 @@ export async function listRecords(
   limit: number,
   ask: AskForList,
   known: readonly string[],
-  maxCalls: number,
+  left: CallsLeft,
 ): Promise<GroupPage | null> {
   const isForward = begin.direction === "after";
-  const asking = new Asking(addresses, begin, limit, ask, known, maxCalls);
+  const asking = new Asking(addresses, begin, limit, ask, known, left);
   const found: Found[] = [];
   let matched = 0;
   /** How much of the whole list was read. */
@@ -83,7 +87,7 @@ export async function listRecords(
     const next = part + (isForward ? 1 : -1);
     ahead = next < 0 || next >= parts ? null : { ...begin, parts, part: next, position: null };
     if (ahead === null || found.length === limit || asking.calls >= MANY_CALLS) break;
-    if (asking.calls + addresses.length > maxCalls) break;
+    if (addresses.length > left.count) break;
     [part, position] = [next, null];
   }
   const [first] = found;
@@ -108,7 +112,6 @@ export async function listRecords(
     },
     parts: { first: 1 + Math.min(part, begun), last: 1 + Math.max(part, begun), count: parts },
     unreachable: [...asking.unreachable],
-    calls: asking.calls,
   };
 }
 
@@ -141,7 +144,7 @@ class Asking {
   readonly #begin: PageBegin;
   readonly #limit: number;
   readonly #ask: AskForList;
-  readonly #maxCalls: number;
+  readonly #left: CallsLeft;
   /** Each is waited for once, not again in the next part. */
   readonly unreachable: Set<string>;
   #parts: number | null;
@@ -155,9 +158,9 @@ class Asking {
     limit: number,
     ask: AskForList,
     known: readonly string[],
-    maxCalls: number,
+    left: CallsLeft,
   ) {
-    this.#maxCalls = maxCalls;
+    this.#left = left;
     this.#addresses = addresses;
     this.#begin = begin;
     this.#limit = limit;
@@ -202,7 +205,7 @@ class Asking {
         if (part !== null) part = firstWithin(part, needed / parts, direction);
       }
       parts = needed;
-      if (this.calls + others.length > this.#maxCalls) return null;
+      if (others.length > this.#left.count) return null;
       // oxlint-disable-next-line no-await-in-loop
       const again = await ask(
         others.map(({ address }) => address),
@@ -222,7 +225,7 @@ class Asking {
     const sign = this.#begin.direction === "after" ? 1 : -1;
     while (found.length < this.#limit) {
       const dry = streams.filter((stream) => stream.more && headOf(stream) === undefined);
-      if (this.calls + dry.length > this.#maxCalls) return false;
+      if (dry.length > this.#left.count) return false;
       // oxlint-disable-next-line no-await-in-loop -- most shards are asked once
       await inBatches(dry, (stream) => this.#refill(stream, this.#limit - found.length));
       let next: Stream | null = null;
@@ -255,6 +258,7 @@ class Asking {
     const shard = shardTitle(address);
     if (this.unreachable.has(shard)) return null;
     this.calls += 1;
+    this.#left.count -= 1;
     const page = await this.#ask(address, asked);
     if (page === null) this.unreachable.add(shard);
     return page;

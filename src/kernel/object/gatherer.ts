@@ -30,7 +30,7 @@ const ASKS_FOR_MS = 3_000;
 const SILENT_AFTER_MS = 3_000;
 
 /** Objects asked at the same time. The platform opens six connections; the others queue briefly. */
-const SHARDS_AT_ONCE = 16;
+const SHARDS_AT_ONCE = 32;
 
 interface AskedObject {
   readonly number: number;

@@ -30,11 +30,11 @@ interface Known {
 }
 
 export class ShardTotals {
-  readonly #rows: KnownRows;
+  readonly #rows: Pick<KnownRows, "get" | "put">;
   #stored: string | null = null;
   #known: Known | null = null;
 
-  constructor(rows: KnownRows) {
+  constructor(rows: Pick<KnownRows, "get" | "put">) {
     this.#rows = rows;
   }
 

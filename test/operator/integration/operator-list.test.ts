@@ -5,9 +5,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Started } from "../../../src/kernel/record/record.ts";
 import { attemptId, durationMs, epochMs, fingerprint, recordId } from "../../../src/kernel/record/units.ts";
-import type { AskForList } from "../../../src/operator/list.ts";
+import { type AskForList, listRecords } from "../../../src/operator/list.ts";
 import { type ListResult, listInGroups } from "../../../src/operator/list-groups.ts";
-import { LAST_PAGE } from "../../../src/operator/list-cursor.ts";
+import { FIRST, LAST_PAGE } from "../../../src/operator/list-cursor.ts";
 import { compareNewest, isAhead, type ListPosition } from "../../../src/kernel/store/list-query.ts";
 import type { SeenRecord } from "../../../src/kernel/store/record-list.ts";
 
@@ -319,5 +319,126 @@ describe("the list over all shards", () => {
     };
     expect(await listInGroups(gateway.places, "after~1~0~", 50, gateway.ask)).not.toBeNull();
     expect(await listInGroups(gateway.places, "after~1~0~", 50, grown)).toBeNull();
+  });
+});
+
+describe("the list over so many shards that it is read in groups", () => {
+  const SHARDS = 600;
+  const ids = (from: readonly string[]): readonly string[] => from.toSorted();
+
+  /** Each record in a shard of its number; `needs` parts in one of the shards. */
+  function manyShards(owners: readonly number[], needs: number): readonly Shard[] {
+    return Array.from({ length: SHARDS }, (_, shard) => ({
+      records: owners.flatMap((shardOf, number) =>
+        shardOf === shard
+          ? [
+              {
+                startedAt: number,
+                id: ((number * 37) % 4096).toString(16).padStart(3, "0") + String(number).padStart(61, "0"),
+              },
+            ]
+          : [],
+      ),
+      needs: shard === 300 ? needs : 1,
+    }));
+  }
+  const owners = fc.array(fc.oneof(fc.constant(3), fc.nat(SHARDS - 1), fc.integer({ min: 256, max: 300 })), {
+    maxLength: 60,
+    size: "max",
+  });
+
+  it("shows every record once, forward and back, newest first in each group and part", () =>
+    fc.assert(
+      fc.asyncProperty(owners, fc.constantFrom(1, 1, 4), limits, async (all, needs, limit) => {
+        const shards = manyShards(all, needs);
+        const gateway = gatewayOf(shards);
+        const forward = await walk(gateway, null, limit, "cursor");
+        const whole = forward.flatMap(idsOf);
+        expect(ids(whole)).toEqual(ids(shards.flatMap(({ records }) => records.map(({ id }) => id))));
+        const back = await walk(gateway, LAST_PAGE, limit, "previous");
+        expect(back.toReversed().flatMap(idsOf)).toEqual(whole);
+        if (needs > 1) return;
+        const groups = Map.groupBy(
+          forward.flatMap(({ records }) => records),
+          ({ shard }) => Math.floor(Number(shard.split("-")[1]) / 256),
+        );
+        expect([...groups.keys()]).toEqual([...groups.keys()].toSorted((one, other) => one - other));
+        for (const [, records] of groups) {
+          const times = records.map(({ record: { attempt } }) => attempt.startedAt);
+          expect(times).toEqual(times.toSorted((one, other) => other - one));
+        }
+      }),
+      { numRuns: 30 },
+    ));
+
+  it("makes no more calls for a page than it may, and goes on where it has stopped", async () => {
+    const crowded = Array.from({ length: 1000 }, (_, number) => number % SHARDS);
+    for (const maxCalls of [640, 900]) {
+      const gateway = gatewayOf(manyShards(crowded, 4));
+      const seenIds: string[] = [];
+      let cursor: string | null = null;
+      do {
+        gateway.asked.length = 0;
+        const page: ListResult | null = await listInGroups(gateway.places, cursor, 500, gateway.ask, [], maxCalls);
+        if (page === null) throw new Error("no page");
+        expect(gateway.asked.length).toBeLessThanOrEqual(maxCalls);
+        expect(page.calls).toBe(gateway.asked.length);
+        seenIds.push(...idsOf(page));
+        ({ cursor } = page);
+      } while (cursor !== null);
+      expect(new Set(seenIds).size).toBe(1000);
+      expect(seenIds).toHaveLength(1000);
+    }
+  });
+
+  it("ends a page where its calls are spent, in the middle of a group", async () => {
+    const gateway = gatewayOf(
+      manyShards(
+        Array.from({ length: 200 }, () => 3),
+        1,
+      ),
+    );
+    const places = gateway.places.slice(0, 10);
+    const begin = { ...FIRST, group: 0 };
+    const first = await listRecords(places, begin, 100, gateway.ask, [], { count: 10 });
+    expect(gateway.asked).toHaveLength(10);
+    expect(first?.records.length).toBeLessThan(200);
+    const whole = await listRecords(places, begin, 500, gateway.ask, [], { count: 100 });
+    const rest = await listRecords(places, first?.ahead ?? begin, 500, gateway.ask, [], { count: 100 });
+    const [ids1, ids2, all] = [first, rest, whole].map((page) => page?.records.map(({ id }) => id) ?? []);
+    expect([...(ids1 ?? []), ...(ids2 ?? [])]).toEqual(all);
+    expect(all).toHaveLength(200);
+    expect(await listRecords(places, begin, 100, gatewayOf(manyShards([], 1)).ask, [], { count: 10 })).not.toBeNull();
+  });
+
+  it("says which groups a page is of, and estimates how many records there are", async () => {
+    const gateway = gatewayOf(
+      manyShards(
+        Array.from({ length: SHARDS }, (_, shard) => shard),
+        1,
+      ),
+    );
+    const first = await pageAt(gateway, null, 10);
+    expect(first).toMatchObject({
+      parts: { first: 1, last: 1, count: 3 },
+      total: { count: 256 * 3, isExact: false },
+      previous: null,
+    });
+    const whole = await pageAt(gateway, null, 900);
+    expect(whole).toMatchObject({
+      parts: { first: 1, last: 3, count: 3 },
+      total: { count: SHARDS, isExact: true },
+      cursor: null,
+    });
+  });
+
+  it("refuses a group that there is not", async () => {
+    const gateway = gatewayOf(manyShards([], 1));
+    for (const cursor of ["after~~3", "after~1~0~~~3", "after~~x", "after"]) {
+      expect(await listInGroups(gateway.places, cursor, 5, gateway.ask)).toBeNull();
+    }
+    for (const cursor of ["after~~2", "before~~0", "after~1~0~~~1"]) {
+      expect(await listInGroups(gateway.places, cursor, 5, gateway.ask)).not.toBeNull();
+    }
   });
 });

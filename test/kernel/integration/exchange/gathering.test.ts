@@ -5,6 +5,7 @@ import { epochMs } from "../../../../src/kernel/record/units.ts";
 import type { HourOfShard } from "../../../../src/kernel/object/kept-counts.ts";
 import type { RouteNumbers } from "../../../../src/kernel/traffic/route-counters.ts";
 import type { ClosedState, ShardNumbers } from "../../../../src/kernel/object/operator-calls.ts";
+import { IDLE } from "../../../support/integration/shard-report.ts";
 import {
   gatherAnswer,
   type GatheredShard,
@@ -17,27 +18,6 @@ import {
 const HOUR_MS = 3_600_000;
 const NOW = 500_000 * HOUR_MS + 1_800_000;
 const LAYOUT = { shards: 4096, jurisdiction: null, locationHint: null } as const;
-
-const IDLE: ShardNumbers = {
-  inFlight: 0,
-  waiting: 0,
-  failed: 0,
-  unknown: 0,
-  atLeast: [],
-  oldestMs: 0,
-  oldestUnknownMs: 0,
-  oldestWaitingMs: 0,
-  placesTaken: 0,
-  bytes: 4096,
-  callsInFlight: 0,
-  overdueMs: 0,
-  isUnwritten: false,
-  closed: null,
-  lastExpiresAt: null,
-  since: 0,
-  routes: [],
-  features: { outbox: [], claims: null },
-};
 
 function known(shard: number, triedAt: number, numbers: Partial<ShardNumbers> | null = {}): GatheredShard {
   const report = numbers === null ? null : { numbers: { ...IDLE, ...numbers }, hours: [] };
