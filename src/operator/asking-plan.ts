@@ -6,9 +6,9 @@ import type { GatheringObject, LayoutShardAddress, ShardDirectory } from "./shar
 
 /** The most calls of one request, with those that gathering objects make for it. */
 export const MAX_CALLS = 900;
-/** What a page needs besides: its session, warnings, totals, the lists of the oldest records, the audit log. */
-const OTHER_CALLS = 30;
-export const MOST_ALONE = 376;
+/** What a page needs besides: its session, warnings, totals, the lists of the oldest records and of the latest unknown ones, the audit log. */
+const OTHER_CALLS = 150;
+export const MOST_ALONE = 375;
 /** Objects that are left out take turns of this length. */
 const TURN_MS = 1000;
 

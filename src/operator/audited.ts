@@ -52,6 +52,7 @@ export function auditedOperator(operator: Operator, audit: AuditLog): Operator {
     routes: operator.routes,
     list: (...query) => operator.list(...query),
     oldest: (...query) => operator.oldest(...query),
+    latestUnknown: (...query) => operator.latestUnknown(...query),
     inspect: (id) => operator.inspect(id),
     omittedHeaders: (route) => operator.omittedHeaders(route),
     sessions: () => operator.sessions(),

@@ -10,7 +10,7 @@ import { type AuditLog, auditedOperator } from "./audited.ts";
 import { OperatorAuth } from "./access/auth.ts";
 import { createConsole } from "./console/console.tsx";
 import type { HoursView } from "./hours-schema.ts";
-import type { Operator } from "./operator.ts";
+import type { AllCounts, Operator } from "./operator.ts";
 import { outagesIn, type OutageSummary } from "./outages.ts";
 import { LIST_LIMITS } from "./request-schema.ts";
 import type { TrafficReader } from "./traffic-reader.ts";
@@ -50,8 +50,10 @@ export function createOperate(
     operator,
     features: features.flatMap((feature) => feature.console ?? []),
     recentHours: (now) => recent.getOr("all", now, RECENT_MS, () => reader.hours(false)),
-    outages: async (now, { total: { unknown }, unreachable }) =>
-      unknown < 2 ? [] : outages.getOr(String(unknown), now, OUTAGES_MS, () => findOutages(operator, unreachable)),
+    outages: async (now, counts) => {
+      const { unknown } = counts.total;
+      return unknown < 2 ? [] : outages.getOr(String(unknown), now, OUTAGES_MS, () => findOutages(operator, counts));
+    },
     warnings: () => reader.warnings(),
     routes: paths,
     tokens: access.tokens,
@@ -65,10 +67,11 @@ export function createOperate(
 }
 
 /** Of the latest records whose outcome is unknown, as many as a list has on a page. */
-async function findOutages(operator: Operator, unreachable: readonly string[]): Promise<readonly OutageSummary[]> {
-  const filter = { states: ["unknown"], route: null, since: null, until: null, key: null, idPrefix: null } as const;
-  const page = await operator.list(filter, LIST_LIMITS.maxLimit, null, unreachable);
-  return outagesIn(page?.records ?? []);
+async function findOutages(
+  operator: Operator,
+  counts: Pick<AllCounts, "shards" | "unreachable">,
+): Promise<readonly OutageSummary[]> {
+  return outagesIn(await operator.latestUnknown(counts, LIST_LIMITS.maxLimit));
 }
 
 /** All tokens of operators. */

@@ -141,6 +141,8 @@ export interface Operator {
   ): Promise<RecordPage | null>;
   /** Of the records in this state the ones whose last attempts started first, at most 5. `counts` tells which shards have them. */
   oldest(state: "started" | "unknown", counts: AllCounts): Promise<readonly RecordSummary[]>;
+  /** The latest records whose outcome is unknown, as far as some shards have them of which `counts` tells that. */
+  latestUnknown(counts: Pick<AllCounts, "shards" | "unreachable">, limit: number): Promise<readonly RecordSummary[]>;
   inspect(id: RecordId): Promise<RecordDetail | null>;
   /** The bytes of the stored response; `null` when there are none. Like `inspect` and `change`, rejects when its shard is unreachable. */
   body(id: RecordId, by: Actor): Promise<ReadableStream<Uint8Array> | null>;

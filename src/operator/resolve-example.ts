@@ -1,6 +1,7 @@
 // Finds what the form for a response is filled in with: a recent success on the same route. Its body is another request's, perhaps another
 // caller's: it is read only when an administrator asks for it, which the audit log notes. Encrypted records neither give an example nor get one.
 
+import { FEWEST_CALLS } from "./list-groups.ts";
 import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
 import type { Actor } from "./access/auth.ts";
@@ -48,7 +49,7 @@ export class ExampleFinder {
 
   async #find(route: string, method: string | null): Promise<ExampleResponse | null> {
     const filter = { states: ["completed"], route, since: null, until: null, key: null, idPrefix: null } as const;
-    const page = await this.#operator.list(filter, LISTED, null);
+    const page = await this.#operator.list(filter, LISTED, null, [], FEWEST_CALLS);
     const latest = (page?.records ?? []).filter(
       (record) => isSuccess(record) && (method === null || record.request?.method === method),
     );

@@ -1,7 +1,7 @@
 // Implements `Operator` with calls to the shards.
 
 import type { Route } from "../kernel/config/resolved.ts";
-import type { LayoutsView, ShardCountsView } from "./gateway-schema.ts";
+import type { LayoutsView } from "./gateway-schema.ts";
 import { keyHashOf, type RecordId } from "../kernel/record/units.ts";
 import { encodeMessage } from "../kernel/request/message.ts";
 import { keyHash } from "../kernel/request/record-name.ts";
@@ -43,12 +43,16 @@ import type {
 import { openCounts } from "./operator.ts";
 import { type RecordReplays, sumOfReplays } from "../kernel/traffic/replay-counts.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
+import { viewGatheredShard, viewShard } from "./shard-views.ts";
 import { OLDEST } from "../kernel/object/gathering.ts";
 import { type ShardAddress, shardTitle } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
 import { gatheredAddress, type LayoutShardAddress, ShardDirectory } from "./shards.ts";
 
 type Calls = CallsOf<typeof OPERATOR_CALLS>;
+
+/** Of so many shards a page lists the latest unknown records besides its counts; each may be asked twice. */
+const MOST_LISTED = 64;
 
 /** A preview and the change after it look for a record twice. */
 const MOST_PLACES = 400;
@@ -162,7 +166,7 @@ export class ShardOperator implements Operator {
       ),
     ];
     const oldest = gathered.flatMap(({ gathering, answer }) =>
-      answer.oldest.map(({ shard, ...counts }) => viewCounts(gatheredAddress(gathering, shard), counts)),
+      answer.oldest.map(({ shard, ...counts }) => viewGatheredShard(gatheredAddress(gathering, shard), counts)),
     );
     const all = answers.flatMap(({ answer }) => answer ?? []);
     return {
@@ -194,6 +198,21 @@ export class ShardOperator implements Operator {
     const filter = { states: [state], route: null, since: null, until: null, key: null, idPrefix: null };
     const page = await this.#listIn(addresses, filter, OLDEST, LAST_PAGE, unreachable);
     return (page?.records ?? []).toReversed();
+  }
+
+  async latestUnknown(
+    { shards, unreachable }: Pick<AllCounts, "shards" | "unreachable">,
+    limit: number,
+  ): Promise<readonly RecordSummary[]> {
+    const most = shards
+      .filter(({ unknown }) => unknown > 0)
+      .toSorted((one, other) => other.unknown - one.unknown)
+      .slice(0, MOST_LISTED);
+    const names = new Set(most.map(({ shard }) => shard));
+    const addresses = this.#directory.listed.filter((address) => names.has(shardTitle(address)));
+    const filter = { states: ["unknown"], route: null, since: null, until: null, key: null, idPrefix: null } as const;
+    const page = await this.#listIn(addresses, filter, limit, null, unreachable, 2 * MOST_LISTED);
+    return page?.records ?? [];
   }
 
   /** Hands over what a layout leaves behind before it says that the layout may go. */
@@ -260,15 +279,4 @@ export class ShardOperator implements Operator {
   #fetch(address: ShardAddress, { url }: RawCall, body: BodyInit): Promise<Response> {
     return shardStub(this.#namespace, address).fetch(url, { method: "POST", body });
   }
-}
-
-function viewCounts(address: LayoutShardAddress, counts: Omit<ShardCountsView, "shard" | "layout">): ShardCountsView {
-  return viewShard(shardTitle(address), address.layout, counts);
-}
-
-function viewShard(shard: string, layout: string, counts: Omit<ShardCountsView, "shard" | "layout">): ShardCountsView {
-  const { inFlight, failed, unknown, atLeast, bytes, waiting } = counts;
-  const { oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken } = counts;
-  const open = { inFlight, waiting, failed, unknown, atLeast };
-  return { shard, layout, ...open, oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken, bytes };
 }

@@ -22,7 +22,7 @@ export interface ConsolePorts {
   /** What happened to the records that need a decision, as it was at most ten seconds ago, or when there were as many. */
   readonly outages: (
     now: number,
-    counts: Pick<AllCounts, "total" | "unreachable">,
+    counts: Pick<AllCounts, "total" | "shards" | "unreachable">,
   ) => Promise<readonly OutageSummary[]>;
   /** What operators should change in routes. */
   readonly warnings: () => Promise<readonly RouteWarning[]>;

@@ -60,7 +60,7 @@ describe("one request", () => {
     expect(planAsking(directoryOf(64, 128), NOW).alone).toHaveLength(192);
     const large = planAsking(directoryOf(4096), NOW);
     expect(large.gatherings).toHaveLength(8);
-    expect(large.gatherings.reduce((sum, { ask }) => sum + ask, 0)).toBe(870 - 16);
+    expect(large.gatherings.reduce((sum, { ask }) => sum + ask, 0)).toBe(750 - 16);
     expect(planAsking(directoryOf(600), NOW).gatherings.map(({ gathering }) => gathering.count)).toEqual([512, 88]);
   });
 
