@@ -1,6 +1,9 @@
 // The components of the OpenAPI document: the frame's schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
+import { toJsonSchema } from "@valibot/to-json-schema";
 import type { GenericSchema } from "valibot";
+
+import type { QueryEntries } from "./query.ts";
 import {
   endedSchema,
   exchangeSchema,
@@ -163,17 +166,38 @@ export function queryParameter(name: string, schema: OpenApiJson, description: s
   return { name, in: "query", description, schema };
 }
 
-/** Those of every list that goes through shards. `limit`: what that parameter says. */
-export function pageParameters(limit: string): readonly OpenApiJson[] {
-  const { defaultLimit, maxLimit } = LIST_LIMITS;
-  return [
-    queryParameter("limit", { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit }, limit),
-    queryParameter(
-      "cursor",
-      { type: "string" },
-      "From an answer with the same filter: cursor for the next page, previous for the one before; or `last` for the last page, which has the oldest.",
-    ),
-  ];
+/** What the document says of a parameter, besides what the Worker's schema of it says. */
+export interface ParameterText {
+  readonly description: string;
+  /** Examples; or, with a type, what its text stands for. */
+  readonly schema?: OpenApiJson;
+}
+
+/** The parameters of a list, as the Worker parses them. */
+export function queryParameters<Entries extends QueryEntries>(
+  entries: Entries,
+  texts: { readonly [Name in keyof Entries]: ParameterText },
+): readonly OpenApiJson[] {
+  return Object.entries(entries).map(([name, { wrapped }]) => {
+    const { description, schema } = texts[name] ?? { description: "" };
+    const { $schema: _, ...own } = toJsonSchema(wrapped, { typeMode: "input", errorMode: "ignore" });
+    return queryParameter(name, schema?.["type"] === undefined ? { ...own, ...schema } : schema, description);
+  });
+}
+
+const { defaultLimit, maxLimit } = LIST_LIMITS;
+
+export const LIMIT_SCHEMA: OpenApiJson = { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit };
+
+/** What pages say of `limit` and `cursor`. `most`: what a page has at most so many of. */
+export function pageTexts(most: string): Readonly<Record<"limit" | "cursor", ParameterText>> {
+  return {
+    limit: { description: `How many ${most} a page has at most.`, schema: LIMIT_SCHEMA },
+    cursor: {
+      description:
+        "From an answer with the same filter: cursor for the next page, previous for the one before; or `last` for the last page, which has the oldest.",
+    },
+  };
 }
 
 /** The title of a layout in a path. */

@@ -4,7 +4,6 @@
 import { shardTitle } from "../kernel/object/shard-address.ts";
 import { OTHER_HALF } from "./asking-plan.ts";
 import { unlessSilent } from "./ask-shards.ts";
-import { LIST_LIMITS, type ParsedRequest } from "./request-schema.ts";
 import type { LayoutShardAddress } from "./shards.ts";
 
 /** Where a page begins: in a shard, after something there; `null`: at its start. */
@@ -54,30 +53,6 @@ export async function collectPages<Item, After>(
     if (page.next !== null) return { items, next: { shard, after: page.next }, silent };
   }
   return { items, next: null, silent };
-}
-
-export interface PageQuery {
-  readonly limit: number;
-  readonly cursor: string | null;
-}
-
-/** `filters`: the parameters that the list has besides `limit` and `cursor`. */
-export function parsePageQuery(query: URLSearchParams, filters: readonly string[]): ParsedRequest<PageQuery> {
-  const parameters = [...filters, "limit", "cursor"];
-  const unknown = [...query.keys()].find((name) => !parameters.includes(name));
-  if (unknown !== undefined) return refuseList(`Unknown parameter: write one of ${parameters.join(", ")}.`);
-  const repeated = parameters.find((name) => query.getAll(name).length > 1);
-  if (repeated !== undefined) return refuseList(`${repeated} is given more than once: write it once.`);
-  const { defaultLimit, maxLimit } = LIST_LIMITS;
-  const limit = query.get("limit") ?? String(defaultLimit);
-  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > maxLimit) {
-    return refuseList(`limit must be a whole number from 1 to ${maxLimit}.`);
-  }
-  return { ok: true, value: { limit: Number(limit), cursor: query.get("cursor") } };
-}
-
-export function refuseList(reason: string): { readonly ok: false; readonly reason: string } {
-  return { ok: false, reason };
 }
 
 export function isoTime(at: number): string {

@@ -1,9 +1,13 @@
 // The operations of the operator API on the audit log, as the OpenAPI document describes them.
 
-import { AUDIT_WORD } from "../../../kernel/record/audit.ts";
-import { type OpenApiJson, type OpenApiFeature, queryParameter } from "../../../operator/openapi-components.ts";
+import {
+  type OpenApiJson,
+  type OpenApiFeature,
+  pageTexts,
+  queryParameters,
+} from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
-import { LIST_LIMITS } from "../../../operator/request-schema.ts";
+import { AUDIT_QUERY } from "./audit-query.ts";
 import { auditEntrySchema, auditPageSchema } from "./audit-schema.ts";
 
 export const auditOpenApi: OpenApiFeature = {
@@ -38,20 +42,11 @@ export const auditOpenApi: OpenApiFeature = {
 };
 
 function parameters(): readonly OpenApiJson[] {
-  const { defaultLimit, maxLimit } = LIST_LIMITS;
-  return [
-    queryParameter("by", { type: "string", minLength: 1, maxLength: 254 }, "Only what this operator did."),
-    queryParameter(
-      "action",
-      { type: "string", pattern: AUDIT_WORD.source, examples: ["release", "release-all", "resend"] },
-      "Only this.",
-    ),
-    queryParameter("since", { type: "string", examples: ["24h", "7d"] }, "Only what was done within this time."),
-    queryParameter(
-      "limit",
-      { type: "integer", minimum: 1, maximum: maxLimit, default: defaultLimit },
-      "How many entries a page has at most.",
-    ),
-    queryParameter("cursor", { type: "string" }, "The cursor of the page before, with the same filter."),
-  ];
+  return queryParameters(AUDIT_QUERY, {
+    by: { description: "Only what this operator did." },
+    action: { description: "Only this.", schema: { examples: ["release", "release-all", "resend"] } },
+    since: { description: "Only what was done within this time.", schema: { examples: ["24h", "7d"] } },
+    limit: pageTexts("entries").limit,
+    cursor: { description: "The cursor of the page before, with the same filter." },
+  });
 }

@@ -3,11 +3,11 @@
 import {
   type OpenApiJson,
   type OpenApiFeature,
-  pageParameters,
-  queryParameter,
+  pageTexts,
+  queryParameters,
 } from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
-import { GROUP_NAME } from "./position-request-schema.ts";
+import { POSITIONS_QUERY } from "./position-request-schema.ts";
 import {
   consumerGroupSchema,
   positionChangeRequestSchema,
@@ -53,8 +53,8 @@ export const claimsOpenApi: OpenApiFeature = {
 };
 
 function parameters(): readonly OpenApiJson[] {
-  return [
-    queryParameter("group", { type: "string", pattern: GROUP_NAME.source }, "Only this group's; all by default."),
-    ...pageParameters("How many positions a page has at most."),
-  ];
+  return queryParameters(POSITIONS_QUERY, {
+    group: { description: "Only this group's; all by default." },
+    ...pageTexts("positions"),
+  });
 }

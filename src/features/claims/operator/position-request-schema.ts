@@ -2,10 +2,17 @@
 
 import * as v from "valibot";
 
+import { PAGE_QUERY, textLike } from "../../../operator/query.ts";
 import { reasonSchema } from "../../../operator/request-schema.ts";
 
 /** As in the configuration. */
 export const GROUP_NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Of the list. */
+export const POSITIONS_QUERY = {
+  group: textLike(GROUP_NAME, "group must be the name of a group, as the list gives it."),
+  ...PAGE_QUERY,
+};
 
 const whole = (name: string, max: number) => {
   const message = `${name} must be a whole number from 0 to ${max}.`;

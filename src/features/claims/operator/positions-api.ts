@@ -9,8 +9,8 @@ import { invalidRequest, parseBody, type RequestVariables } from "../../../opera
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { RequestedPosition, PositionsOperations } from "./positions-operator.ts";
 import type { PositionPageView, PositionSetView } from "./positions-schema.ts";
-import { GROUP_NAME, positionChangeSchema } from "./position-request-schema.ts";
-import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
+import { POSITIONS_QUERY, positionChangeSchema } from "./position-request-schema.ts";
+import { type PageQuery, pageOf, parseQuery, refuseQuery } from "../../../operator/query.ts";
 import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
 export function addPositions(app: Hono<RequestVariables>, positions: PositionsOperations): void {
@@ -33,16 +33,12 @@ export function addPositions(app: Hono<RequestVariables>, positions: PositionsOp
 
 export function parsePositionChange(bytes: Uint8Array): ParsedRequest<Omit<RequestedPosition, "by">> {
   const read = v.safeParse(positionChangeSchema, parseJsonBody(bytes), { abortEarly: true });
-  return read.success ? { ok: true, value: read.output } : refuseList(read.issues[0].message);
+  return read.success ? { ok: true, value: read.output } : refuseQuery(read.issues[0].message);
 }
 
 export function parsePositionsQuery(
   query: URLSearchParams,
 ): ParsedRequest<PageQuery & { readonly group: string | null }> {
-  const page = parsePageQuery(query, ["group"]);
-  if (!page.ok) return page;
-  const group = query.get("group");
-  if (group !== null && !GROUP_NAME.test(group))
-    return refuseList("group must be the name of a group, as the list gives it.");
-  return { ok: true, value: { group, ...page.value } };
+  const read = parseQuery(POSITIONS_QUERY, query);
+  return read.ok ? { ok: true, value: { group: read.value.group ?? null, ...pageOf(read.value) } } : read;
 }

@@ -3,10 +3,18 @@
 import * as v from "valibot";
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
+import { PAGE_QUERY, textLike, wordOf } from "../../../operator/query.ts";
 import { reasonSchema } from "../../../operator/request-schema.ts";
 
 /** As in the configuration. */
 export const DESTINATION_NAME = /^(?:dead-letters:)?[A-Za-z0-9_-]{1,64}$/;
+
+/** Of the list. */
+export const EVENTS_QUERY = {
+  state: wordOf("state", EVENT_STATES),
+  destination: textLike(DESTINATION_NAME, "destination must be the name of a destination, as the list gives it."),
+  ...PAGE_QUERY,
+};
 
 const ONE_EVENT = "event must name an event as the list does: its shard, place and id.";
 /** More than any id of an event has; it travels to the shard in a header. */

@@ -1,14 +1,13 @@
 // The operations of the operator API on events, as the OpenAPI document describes them.
 
-import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import {
   type OpenApiJson,
   type OpenApiFeature,
-  pageParameters,
-  queryParameter,
+  pageTexts,
+  queryParameters,
 } from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject, type ApiOperation } from "../../../operator/openapi-operation.ts";
-import { DESTINATION_NAME } from "./events-request-schema.ts";
+import { EVENTS_QUERY } from "./events-request-schema.ts";
 import {
   outboxChangedSchema,
   outboxChangeRequestSchema,
@@ -71,9 +70,9 @@ function outboxOperation(change: Pick<ApiOperation, "id" | "summary" | "descript
 }
 
 function parameters(): readonly OpenApiJson[] {
-  return [
-    queryParameter("state", { type: "string", enum: EVENT_STATES }, "Only these; both by default."),
-    queryParameter("destination", { type: "string", pattern: DESTINATION_NAME.source }, "Only those for this one."),
-    ...pageParameters("How many events a page has at most."),
-  ];
+  return queryParameters(EVENTS_QUERY, {
+    state: { description: "Only these; both by default." },
+    destination: { description: "Only those for this one." },
+    ...pageTexts("events"),
+  });
 }

@@ -4,13 +4,12 @@
 import type { Hono } from "hono";
 import * as v from "valibot";
 
-import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { EventFilter, EventsChange, EventsOperator } from "./outbox-operator.ts";
 import type { OutboxChangedView, OutboxPageView } from "./outbox-schema.ts";
-import { DESTINATION_NAME, outboxChangeSchema } from "./events-request-schema.ts";
-import { type PageQuery, parsePageQuery, refuseList } from "../../../operator/shard-pages.ts";
+import { EVENTS_QUERY, outboxChangeSchema } from "./events-request-schema.ts";
+import { type PageQuery, pageOf, parseQuery, refuseQuery } from "../../../operator/query.ts";
 import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
 export function addOutbox(app: Hono<RequestVariables>, outbox: EventsOperator): void {
@@ -32,29 +31,23 @@ export function addOutbox(app: Hono<RequestVariables>, outbox: EventsOperator): 
 }
 
 export function parseEventsQuery(query: URLSearchParams): ParsedRequest<EventFilter & PageQuery> {
-  const page = parsePageQuery(query, ["state", "destination"]);
-  if (!page.ok) return page;
-  const word = query.get("state");
-  const state = EVENT_STATES.find((one) => one === word) ?? null;
-  if (word !== null && state === null) return refuseList(`state must be one of ${EVENT_STATES.join(", ")}.`);
-  const destination = query.get("destination");
-  if (destination !== null && !DESTINATION_NAME.test(destination)) {
-    return refuseList("destination must be the name of a destination, as the list gives it.");
-  }
-  return { ok: true, value: { state, destination, ...page.value } };
+  const read = parseQuery(EVENTS_QUERY, query);
+  if (!read.ok) return read;
+  const { state = null, destination = null, ...page } = read.value;
+  return { ok: true, value: { state, destination, ...pageOf(page) } };
 }
 
 export function parseEventsChange(bytes: Uint8Array): ParsedRequest<Omit<EventsChange, "action" | "by">> {
   const read = v.safeParse(outboxChangeSchema, parseJsonBody(bytes));
-  if (!read.success) return refuseList(read.issues[0].message);
+  if (!read.success) return refuseQuery(read.issues[0].message);
   const { destination, reason, event = null, state = null, preview = false, confirm = false } = read.output;
   if (event === null && preview === confirm) {
-    return refuseList(
+    return refuseQuery(
       "All events of the destination would be changed. Write preview: true to count them, then confirm: true instead to change them.",
     );
   }
   if (event !== null && (state !== null || preview)) {
-    return refuseList("event names one event: leave state and preview out.");
+    return refuseQuery("event names one event: leave state and preview out.");
   }
   return { ok: true, value: { destination, reason, event, state, isPreview: preview } };
 }
