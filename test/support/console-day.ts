@@ -40,12 +40,18 @@ function timesOf(count: number, usualMs: number): HistogramCounts {
   return histogram.counts;
 }
 
+/** The database of an object that has written what it has counted; `null`: none has yet. */
+export function countedFile(stateDir: string): string | null {
+  const folder = join(stateDir, "onceway-KeyShard");
+  const names = readdirSync(folder).filter((name) => /^[0-9a-f]+\.sqlite$/.test(name));
+  return names.map((name) => join(folder, name)).find(hasCounts) ?? null;
+}
+
 /** Into one object of those that a stopped gateway has made. */
 export function plantDay(stateDir: string, routes: readonly PlannedRoute[], now: number): void {
-  const folder = join(stateDir, "onceway-KeyShard");
-  const file = readdirSync(folder).find((name) => /^[0-9a-f]+\.sqlite$/.test(name) && hasCounts(join(folder, name)));
-  if (file === undefined) throw new Error("no object has counted anything yet");
-  const database = new DatabaseSync(join(folder, file));
+  const file = countedFile(stateDir);
+  if (file === null) throw new Error("no object has counted anything yet");
+  const database = new DatabaseSync(file);
   try {
     const put = database.prepare(
       "INSERT OR REPLACE INTO counts (hour, since, routes, taken, replays) VALUES (?, 0, ?, '[]', '[]')",

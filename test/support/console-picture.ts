@@ -9,7 +9,7 @@ import * as v from "valibot";
 import { demoConfiguration } from "../../src/demo/configuration.ts";
 import { type DemoOrigin, startDemoOrigin } from "../../src/demo/origin.ts";
 import { launchChromium } from "./chromium.ts";
-import { plantDay } from "./console-day.ts";
+import { countedFile, plantDay } from "./console-day.ts";
 import { type Gateway, makeStateDir, type GatewayVars, startWorkerd } from "./gateway.ts";
 import { freePort } from "./ports.ts";
 import { projectDir } from "./wrangler.ts";
@@ -91,8 +91,9 @@ async function makePictures(origin: DemoOrigin): Promise<void> {
     startWorkerd({ stateDir, vars: demoVars(origin.url), bindings: { ADMIN_TOKEN: token } });
   try {
     const first = await start();
-    // An object that has counted something has a table of hours.
-    await sendTo(first, "/v1/payments", keyOf("first", 1), '{"amount":1}');
+    // An object that has counted something has a table of hours, which it writes with a later record.
+    for (let number = 1; countedFile(stateDir) === null; number += 1)
+      await sendTo(first, "/v1/payments", keyOf("first", number), '{"amount":1}');
     await first.stop();
     plantDay(stateDir, DAY_OF_ROUTES, Date.now());
     const again = await start();
