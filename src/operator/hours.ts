@@ -25,7 +25,10 @@ function viewRoute(numbers: RouteNumbers): RouteHourView {
   return {
     route,
     requests: sumOf(numbers, "requests"),
-    prevented: PREVENTED.reduce((sum, outcome) => sum + countOf(numbers, "requests", outcome), 0),
+    prevented: PREVENTED.reduce(
+      (sum, outcome) => sum + countOf(numbers, "requests", outcome),
+      -sumOf(numbers, "reached"),
+    ),
     outcomes: OUTCOMES.flatMap((outcome) => {
       const count = countOf(numbers, "requests", outcome);
       return count === 0 ? [] : [{ outcome, count }];

@@ -43,7 +43,7 @@ export const OUTCOMES = [
 
 export type ExchangeOutcome = (typeof OUTCOMES)[number];
 
-/** Those of duplicates that did not reach the origin. */
+/** Those of duplicates that did not reach the origin. An attempt that loses its answer or its record can end with one of them, too. */
 export const PREVENTED = [
   "replay",
   "attached",
@@ -52,6 +52,10 @@ export const PREVENTED = [
   "not-kept",
   "key-expired",
 ] as const satisfies readonly ExchangeOutcome[];
+
+export function isPrevented(outcome: ExchangeOutcome): outcome is (typeof PREVENTED)[number] {
+  return PREVENTED.some((one) => one === outcome);
+}
 
 /** The outcome of an exchange that the gateway answers with a problem. */
 export function outcomeOf(code: ClientProblemCode): ExchangeOutcome {

@@ -4,7 +4,7 @@
 import { CLAIM_STATES } from "../record/claim.ts";
 import { DEAD_REASONS, DELIVERY_DECISIONS } from "../record/delivery.ts";
 import { EVENT_FATES } from "../record/outbox.ts";
-import { OUTCOMES } from "../record/outcome.ts";
+import { OUTCOMES, PREVENTED } from "../record/outcome.ts";
 import { ATTEMPT_VERDICTS } from "../record/timeline.ts";
 import { Histogram, type HistogramCounts, isOfTheseBounds, largerTimes } from "./histogram.ts";
 
@@ -17,6 +17,8 @@ export function outboxRoute(destination: string): string {
 export const COUNTED_NAMES = {
   /** Requests answered, by outcome. */
   requests: OUTCOMES,
+  /** Those of them that got the answer of a duplicate at the end of their own attempt, so nothing was prevented. */
+  reached: PREVENTED,
   /** The first attempts of their records, and all later ones. */
   attempts: ["first", "again"],
   verdicts: ATTEMPT_VERDICTS,

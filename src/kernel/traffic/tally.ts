@@ -1,5 +1,6 @@
 // Everything that was counted in some time: the numbers of each route, and the replays of records.
 
+import { isPrevented } from "../record/outcome.ts";
 import type { RecordReplays } from "./replay-counts.ts";
 import { ReplayCounts } from "./replay-counts.ts";
 import { type CountedKind, type CountedName, RouteCounters, type RouteNumbers } from "./route-counters.ts";
@@ -22,6 +23,7 @@ export class TrafficTally {
   exchange(report: ExchangeReport, now: number): void {
     const counters = this.#countersOf(report.route);
     counters.count("requests", report.outcome);
+    if (report.originMs !== null && isPrevented(report.outcome)) counters.count("reached", report.outcome);
     const ofOrigin = originMs(report);
     if (ofOrigin !== null) counters.origin(ofOrigin);
     counters.gateway(gatewayMs(report));

@@ -12,8 +12,7 @@ export const hoursOpenApi: OpenApiFeature = {
       get: operationObject({
         id: "hours",
         summary: "What was counted in each of the last 24 hours and the current one, by route.",
-        description:
-          "Asks every shard that can be enumerated, one object request each. What a shard counted in its last ten minutes is missing if it left memory then.",
+        description: "Asks every shard that can be enumerated, one object request each.",
         answer: describedAnswer("The hours.", "Hours"),
         problems: ["Unavailable"],
       }),
