@@ -264,7 +264,10 @@ function seenNow(row: ListRow, see: SeeRecord): readonly SeenRecord[] {
   const stored = readOrReport(() => readRecord(row), { recordId: row.id });
   const record = stored === null ? null : see(id, stored);
   if (record === null) return [];
-  const reason = record.state === "unknown" ? unknownReason(readHistory(row.history)) : null;
+  const reason =
+    record.state === "unknown"
+      ? readOrReport(() => unknownReason(readHistory(row.history)), { recordId: row.id })
+      : null;
   return [{ id, ...readLabel(row), record, reason }];
 }
 

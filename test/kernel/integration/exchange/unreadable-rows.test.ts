@@ -189,4 +189,16 @@ describe("a record that cannot be read", () => {
     expect(await rowsOf(bench, id)).toBe(0);
     expect(await bench.send(messageOf(headOf({ record: { id } })))).toMatchObject({ status: 201 });
   });
+
+  it("is in a list all the same, if only its history is so, and hides no other", async () => {
+    const { bench, id, other } = await left("unknown", "history = '{'");
+    const { records } = await bench.operator.list(EVERY_RECORD);
+    const reasons = new Map(records.map((one) => [one.id, one.reason]));
+    expect(reasons).toEqual(
+      new Map([
+        [id, null],
+        [other, { kind: "lost" }],
+      ]),
+    );
+  });
 });
