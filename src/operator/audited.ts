@@ -40,7 +40,7 @@ export interface AuditLog {
 export const NO_AUDIT_LOG: AuditLog = { record: (_actor, _action, _target, change) => change() };
 
 /** `null`: nobody but the caller can read it. */
-function keyOf({ key, encrypted }: Pick<RecordDetail, "key" | "encrypted">): string | null {
+export function auditedKey({ key, encrypted }: Pick<RecordDetail, "key" | "encrypted">): string | null {
   return encrypted ? null : key;
 }
 
@@ -69,7 +69,7 @@ export function auditedOperator(operator: Operator, audit: AuditLog): Operator {
       if (change.isPreview) return operator.change(id, change);
       // One that cannot be read can still be forgotten.
       const record = await operator.inspect(id).catch(() => null);
-      const named = record === null ? {} : { key: keyOf(record), label: record.request?.label ?? null };
+      const named = record === null ? {} : { key: auditedKey(record), label: record.request?.label ?? null };
       return audit.record(
         change.by,
         change.action,

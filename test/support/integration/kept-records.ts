@@ -9,6 +9,7 @@ import type { IdempotencyRecord, Started } from "../../../src/kernel/record/reco
 import type { TimelineEvent } from "../../../src/kernel/record/timeline.ts";
 import { durationMs, epochMs, type RecordId } from "../../../src/kernel/record/units.ts";
 import { nameRecord } from "../../../src/kernel/request/record-name.ts";
+import type { RecordLabel } from "../../../src/kernel/store/label.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { completed, HOUR_MS, policy, response as anyResponse, started } from "./records.ts";
 import { workerKernel } from "./worker-kernel.ts";
@@ -100,6 +101,7 @@ export function startRecords(namespace = env.KEY_SHARD) {
       path = "/pay",
       isOlder = false,
       history: readonly TimelineEvent[] = [],
+      label: Partial<RecordLabel> = {},
     ): Promise<Kept> {
       const layout = (isOlder ? route.layouts.previous[0] : undefined) ?? route.layouts.own;
       const key = crypto.randomUUID();
@@ -108,7 +110,7 @@ export function startRecords(namespace = env.KEY_SHARD) {
       stubs.add(name);
       await runInDurableObject(stubOf(name), (_instance, { storage }) => {
         const kept = record.state === "completed" ? { response: anyResponse } : {};
-        new Ledger(storage).save(id, null, record, { ...kept, history, label: { key, route: path } });
+        new Ledger(storage).save(id, null, record, { ...kept, history, label: { key, route: path, ...label } });
       });
       return { id, key, stub: stubOf(name) };
     },

@@ -6,6 +6,7 @@ import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import type { OperatorEvent } from "../../../kernel/record/events.ts";
 import type { RecordState } from "../../../kernel/record/record.ts";
+import { readNote } from "../../../kernel/record/request-note.ts";
 import { timelineOf } from "../../../kernel/record/timeline.ts";
 import { type EpochMs, epochMs, type RecordId } from "../../../kernel/record/units.ts";
 import type { HeaderPairs } from "../../../kernel/request/headers.ts";
@@ -40,6 +41,10 @@ export interface DecideHead {
 export interface DecidedRecord {
   readonly id: RecordId;
   readonly key: string;
+  /** Its key is not the idempotency key, which nobody but the caller can read. */
+  readonly encrypted: boolean;
+  /** What operators know the request by (`note.label`). */
+  readonly label: string | null;
   readonly route: string;
   readonly state: RecordState;
   readonly outcome: RecordOutcome;
@@ -80,7 +85,7 @@ function recordsOf({ begin }: AskedDecision, { list, steps }: RecordDecisionPort
 
 /** `null`: it has gone. */
 function decideOne(
-  { id, key, route, record }: SeenRecord,
+  { id, key, scopeDigest, note, route, record }: SeenRecord,
   event: OperatorEvent,
   response: StoredResponse | null,
   { isPreview, since }: DecideHead,
@@ -93,7 +98,8 @@ function decideOne(
   const timeline = timelineOf(entry.history, record.state === "started" ? record : entry.record, epochMs(Date.now()));
   const hasResponse = response !== null && isSame(entry.response, response, ledger.bodies);
   const outcome = recordOutcome({ record, timeline, hasResponse, whyNot }, event.type, since);
-  const decided = { id, key, route, state: record.state };
+  const label = note === undefined ? null : readNote(note).label;
+  const decided = { id, key, encrypted: scopeDigest !== undefined, label, route, state: record.state };
   if (isPreview || outcome !== "changed") return { ...decided, outcome };
   const why = changeRecord(steps, id, event, response);
   return why === "none" ? null : { ...decided, outcome: why ?? "changed" };

@@ -6,7 +6,7 @@ import type { OperatorEvent } from "../../../kernel/record/events.ts";
 import { shardTitle } from "../../../kernel/object/shard-address.ts";
 import { encodeMessage } from "../../../kernel/request/message.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
-import type { AuditLog } from "../../../operator/audited.ts";
+import { auditedKey, type AuditLog } from "../../../operator/audited.ts";
 import { MAX_CALLS } from "../../../operator/asking-plan.ts";
 import type { LayoutShardAddress } from "../../../operator/shards.ts";
 import type { AskedDecision, DecidedRecord, DecideHead } from "../object/decided-records.ts";
@@ -158,13 +158,13 @@ class DecisionRun {
   /** Whether it could be written down: if not, it was not done, and neither can the others be. */
   async #change(decision: RecordDecision, { address, record }: Found): Promise<boolean> {
     const { action, reason } = decision;
-    const { id, key } = record;
+    const { id, label } = record;
     this.#calls += CALLS_PER_CHANGE - 1;
     try {
       const outcome = await this.#ports.audit.record(
         this.#request.by,
         action,
-        { target: id, reason, key },
+        { target: id, reason, key: auditedKey(record), label },
         async () => {
           const answers = await this.#ask(address, [{ ...decision, begin: id }], false);
           return answers === null ? "unanswered" : (answers[0]?.[0]?.outcome ?? "not-found");

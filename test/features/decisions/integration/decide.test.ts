@@ -13,6 +13,7 @@ import {
 import type { RecordDecision } from "../../../../src/features/decisions/operator/decision.ts";
 import { decider } from "../../../../src/features/decisions/operator/decider.ts";
 import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
+import { writeNote } from "../../../../src/kernel/record/request-note.ts";
 import { epochMs, recordId } from "../../../../src/kernel/record/units.ts";
 import { decodeMessage } from "../../../../src/kernel/request/message.ts";
 import { keyHash } from "../../../../src/kernel/request/record-name.ts";
@@ -108,6 +109,29 @@ it("writes an entry for each that it changes, with its key, before the change, a
   );
 });
 
+it("writes down the label of a record, and no key of an encrypted one", async () => {
+  const scene = startRecords();
+  const request = { method: "POST", target: null, sizeBytes: null, caller: null, excerptUntil: null };
+  const labels = [{ note: writeNote({ ...request, label: "order-17" }) }, { scopeDigest: "d" }];
+  const kept: Kept[] = [];
+  for (const label of labels) kept.push(await scene.keep(KINDS.unknown(), "/pay", false, [], label));
+  await scene.restart();
+  const written = new Map<string | null, unknown>();
+  const audit: DecidePorts["audit"] = {
+    record(_by, _action, { target, key, label }, change) {
+      written.set(target, { key, label });
+      return change();
+    },
+  };
+  const decide = decider({ ...scene.kernel, audit });
+  const decisions = await Promise.all(kept.map((one) => decisionOf(one, "release")));
+  const until = epochMs(Date.now());
+  expect(outcomesOf(await decide(requestOf(decisions, { until })))).toEqual(["changed", "changed"]);
+  const [labelled, encrypted] = kept;
+  expect(written.get(labelled?.id ?? "")).toEqual({ key: labelled?.key, label: "order-17" });
+  expect(written.get(encrypted?.id ?? "")).toEqual({ key: null, label: null });
+});
+
 it("stops where the log cannot be written, and says what was done before", async () => {
   const scene = startRecords();
   const kept: Kept[] = [];
@@ -172,7 +196,14 @@ it("asks all objects that may have a record, or says that it has not", async () 
   const [here = "", there = "", nowhere = ""] = ["a", "b", "c"].map((digit) => digit.repeat(64));
   const asked = new Set<string>();
   const addressOf = (name: string) => ({ name, jurisdiction: null, locationHint: null, layout: "512" });
-  const found = { key: "k", route: "/pay", state: "unknown", outcome: "changed" } as const;
+  const found = {
+    key: "k",
+    encrypted: false,
+    label: null,
+    route: "/pay",
+    state: "unknown",
+    outcome: "changed",
+  } as const;
   let others = 200;
   const ports: DecidePorts = {
     addressesOf: (begin) => [begin.slice(0, 1), ...Array.from({ length: others }, (_, at) => `${at}`)].map(addressOf),
@@ -207,7 +238,9 @@ it("makes at most 900 calls, and what it has not got to comes when it is sent ag
         head.decisions.map(({ begin }) => {
           const outcome = done.has(begin) ? "already" : "changed";
           if (!head.isPreview) done.add(begin);
-          return [{ id: recordId(begin), key: "k", route: "/pay", state: "unknown", outcome }];
+          return [
+            { id: recordId(begin), key: "k", encrypted: false, label: null, route: "/pay", state: "unknown", outcome },
+          ];
         }),
       );
     },
