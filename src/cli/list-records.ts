@@ -93,18 +93,18 @@ async function list(options: LsOptions): Promise<void> {
     if (options.json === true) process.stdout.write(page.value.map((record) => `${jsonLine(record)}\n`).join(""));
     else records.push(...page.value);
   }
+  const { hasMore, unreachable } = page.value;
   if (options.json !== true) {
-    for (const line of outageLines(records)) console.log(line);
+    for (const line of outageLines(records, hasMore)) console.log(line);
     console.log(records.length === 0 ? "no records" : recordsTable(records, Date.now(), lookOf(process.stdout)));
   }
-  const { hasMore, unreachable } = page.value;
   if (unreachable.length > 0) process.stderr.write(`${unreachableText(unreachable)}\n`);
   if (hasMore || (options.json !== true && read > 0)) process.stderr.write(`${shownText(read, page.value)}\n`);
   if (hasMore) process.stderr.write(`There may be more: --limit ${options.limit * 10}, or --all.\n`);
 }
 
-/** What happened to those that need a decision. */
-function outageLines(records: readonly ShownSummary[]): readonly string[] {
+/** What happened to those that need a decision. `hasMore`: to some of them. */
+function outageLines(records: readonly ShownSummary[], hasMore: boolean): readonly string[] {
   const unknown = records.filter(({ state }) => state === "unknown");
   const outages = outagesIn(
     unknown.map(({ route, reason, startedAt, request }) => ({
@@ -116,7 +116,7 @@ function outageLines(records: readonly ShownSummary[]): readonly string[] {
   );
   const lines = outages
     .filter(({ count }) => count > 1)
-    .map((one) => printableText(`unknown: ${outageText(one, Date.now())}`));
+    .map((one) => printableText(`unknown${hasMore ? ", of those listed" : ""}: ${outageText(one, Date.now())}`));
   return lines.length === 0 ? [] : [...lines.slice(0, MAX_OUTAGES), ""];
 }
 

@@ -133,6 +133,16 @@ describe("ls", () => {
     expect(some.stdout.trimEnd().split("\n")).toHaveLength(5);
     expect(some.stderr).toContain("There may be more");
   });
+
+  it("says what happened to all unknown ones, or of which it says it", async () => {
+    const keys = [await unknownKey(), await unknownKey(), await unknownKey()];
+    const unknown = ["records", "list", "--state", "unknown", "--route", "/hold/*"] as const;
+    const some = await onceway(...unknown, "--limit", "2");
+    expect(some.stdout).toMatch(/^unknown, of those listed: 2 on \/hold\/\*, .* UTC, origin-dropped\n/);
+    const all = await onceway(...unknown, "--all");
+    expect(all.stdout).toMatch(/^unknown: \d+ on \/hold\/\*, .* UTC, origin-dropped\n/);
+    for (const key of keys) expect(all.stdout).toContain(key);
+  });
 });
 
 describe("show", () => {
