@@ -113,10 +113,11 @@ function outageLines(records: readonly ShownSummary[], hasMore: boolean): readon
       startedAt: Date.parse(startedAt),
       request,
     })),
+    hasMore,
   );
   const lines = outages
     .filter(({ count }) => count > 1)
-    .map((one) => printableText(`unknown${hasMore ? ", of those listed" : ""}: ${outageText(one, Date.now())}`));
+    .map((one) => printableText(`unknown: ${outageText(one, Date.now())}`));
   return lines.length === 0 ? [] : [...lines.slice(0, MAX_OUTAGES), ""];
 }
 

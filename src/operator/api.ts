@@ -153,7 +153,7 @@ async function change(
         ? context.json<PreviewView>({ preview: previewOf(response, operator.omittedHeaders(result.record.route)) })
         : context.json<RecordView>(viewDetail(result.record, epochMs(Date.now())));
     case "forgotten":
-      return context.json<ForgottenView>({ forgotten: true });
+      return context.json<ForgottenView>({ forgotten: !isPreview });
     case "refused":
       return refuseRequest(
         result.why === "none" ? { code: "record-not-found" } : { ...result, code: "change-refused" },

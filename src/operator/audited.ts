@@ -2,7 +2,7 @@
 // log itself is src/features/audit.
 
 import type { Actor } from "./access/auth.ts";
-import type { Operator, RecordDetail } from "./operator.ts";
+import type { ChangeResult, Operator, RecordDetail } from "./operator.ts";
 
 /** It could not be written down, so it was not done. */
 export class AuditUnavailable extends Error {
@@ -39,6 +39,9 @@ export interface AuditLog {
 /** Writes nothing down. */
 export const NO_AUDIT_LOG: AuditLog = { record: (_actor, _action, _target, change) => change() };
 
+const UNREAD = "unread" as const;
+const NO_RECORD: ChangeResult = { kind: "refused", why: "none" };
+
 /** `null`: nobody but the caller can read it. */
 export function auditedKey({ key, encrypted }: Pick<RecordDetail, "key" | "encrypted">): string | null {
   return encrypted ? null : key;
@@ -68,13 +71,15 @@ export function auditedOperator(operator: Operator, audit: AuditLog): Operator {
     async change(id, change) {
       if (change.isPreview) return operator.change(id, change);
       // One that cannot be read can still be forgotten.
-      const record = await operator.inspect(id).catch(() => null);
-      const named = record === null ? {} : { key: auditedKey(record), label: record.request?.label ?? null };
+      const record = await operator.inspect(id).catch(() => UNREAD);
+      const named =
+        record === null || record === UNREAD ? {} : { key: auditedKey(record), label: record.request?.label ?? null };
       return audit.record(
         change.by,
         change.action,
         { target: id, reason: change.reason, ...named },
-        () => operator.change(id, change),
+        // All objects that may have it were asked for it.
+        () => (record === null ? Promise.resolve(NO_RECORD) : operator.change(id, change)),
         (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
       );
     },

@@ -22,7 +22,13 @@ export const previewSchema = v.object({
   preview: withDescription(v.object(previewEntries), "What retries would get."),
 });
 
-export const forgottenSchema = v.object({ forgotten: withDescription(v.literal(true), "The record is erased.", true) });
+export const forgottenSchema = v.object({
+  forgotten: withDescription(
+    v.boolean(),
+    "The record is erased; false: this was a preview of a record that can be erased and not be shown, because it cannot be read.",
+    true,
+  ),
+});
 
 export const reasonMember = withDescription(
   reasonSchema,

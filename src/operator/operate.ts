@@ -69,9 +69,10 @@ export function createOperate(
 /** Of the latest records whose outcome is unknown, as many as a list has on a page. */
 async function findOutages(
   operator: Operator,
-  counts: Pick<AllCounts, "shards" | "unreachable">,
+  counts: Pick<AllCounts, "shards" | "unreachable" | "total">,
 ): Promise<readonly OutageSummary[]> {
-  return outagesIn(await operator.latestUnknown(counts, LIST_LIMITS.maxLimit));
+  const records = await operator.latestUnknown(counts, LIST_LIMITS.maxLimit);
+  return outagesIn(records, records.length < counts.total.unknown);
 }
 
 /** All tokens of operators. */

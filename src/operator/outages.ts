@@ -22,16 +22,20 @@ export interface OutageSummary {
   readonly first: number;
   readonly last: number;
   readonly callers: number;
+  /** There may be more, because not all records were looked at. */
+  readonly isAtLeast: boolean;
 }
 
-/** The largest first. */
-export function outagesIn(records: readonly UnknownRecord[]): readonly OutageSummary[] {
+/** The largest first. `isCut`: these are not all records whose outcome is unknown. */
+export function outagesIn(records: readonly UnknownRecord[], isCut = false): readonly OutageSummary[] {
   const alike = Map.groupBy(records, ({ route, reason }) => JSON.stringify([route, reason]));
-  return [...alike.values()].flatMap(apart).toSorted((one, other) => other.count - one.count || other.last - one.last);
+  return [...alike.values()]
+    .flatMap((group) => apart(group, isCut))
+    .toSorted((one, other) => other.count - one.count || other.last - one.last);
 }
 
 /** Records of one route and reason, divided where nothing happened for a while. */
-function apart(records: readonly UnknownRecord[]): readonly OutageSummary[] {
+function apart(records: readonly UnknownRecord[], isAtLeast: boolean): readonly OutageSummary[] {
   const groups: UnknownRecord[][] = [];
   let before = Number.NEGATIVE_INFINITY;
   for (const record of records.toSorted((one, other) => one.startedAt - other.startedAt)) {
@@ -44,16 +48,19 @@ function apart(records: readonly UnknownRecord[]): readonly OutageSummary[] {
     if (first === undefined || last === undefined) return [];
     const callers = new Set(group.flatMap(({ request }) => request?.caller ?? [])).size;
     const { route, reason } = first;
-    return [{ route, reason, count: group.length, first: first.startedAt, last: last.startedAt, callers }];
+    return [{ route, reason, count: group.length, first: first.startedAt, last: last.startedAt, callers, isAtLeast }];
   });
 }
 
 /** "120 on /v1/payments, 06:45:22 to 06:45:25 UTC, origin-dropped, 7 callers" */
-export function outageText({ route, reason, count, first, last, callers }: OutageSummary, now: number): string {
+export function outageText(
+  { route, reason, count, first, last, callers, isAtLeast }: OutageSummary,
+  now: number,
+): string {
   const isShort = Math.floor(first / 1000) === Math.floor(last / 1000);
   const time = isShort ? timeText(first, now) : `${timeText(first, now)} to ${timeText(last, first)}`;
   return [
-    `${count.toLocaleString("en-US")} on ${route}`,
+    `${count.toLocaleString("en-US")}${isAtLeast ? "+" : ""} on ${route}`,
     `${time} UTC`,
     ...(reason === null ? [] : [reason]),
     ...(callers === 0 ? [] : [callers === 1 ? "1 caller" : `${callers} callers`]),

@@ -212,7 +212,7 @@ export const recordSchema = v.object({
     "What the route keeps of the request's body (`note.excerpt`); null: nothing, or no longer.",
     null,
   ),
-  timeline: withDescription(v.array(eventSchema), "Oldest first; the last 50 events."),
+  timeline: withDescription(v.array(eventSchema), "Oldest first; the last 50 events, and the last ten notes."),
   response: withDescription(v.nullable(responseSchema), "null when no response is kept, and when it is encrypted."),
 });
 

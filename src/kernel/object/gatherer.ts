@@ -49,7 +49,7 @@ export class ObjectGatherer {
   readonly #ports: GathererPorts;
   #shards: Map<number, GatheredShard> | null = null;
   #hours: readonly HourOfShard[] = [];
-  /** AskedObject by a request that has not ended. */
+  /** Asked by a request that has not ended. */
   readonly #asking = new Set<number>();
 
   constructor(ports: GathererPorts) {

@@ -19,6 +19,7 @@ import type { BodyExcerpt } from "../notes/excerpts.ts";
 import type { Ledger } from "../store/ledger.ts";
 import type { ListQuery } from "../store/list-query.ts";
 import { type ListPage, MAX_COUNTED, type OpenCounts, type RecordList, type SeenRecord } from "../store/record-list.ts";
+import { readOrReport } from "../store/unreadable.ts";
 import { isEncrypted, sizeOf, type StoredResponse } from "../store/response-rows.ts";
 import type { ObjectTimers } from "./timers.ts";
 
@@ -235,7 +236,9 @@ export class OperatorCalls {
   }
 
   #answer(id: RecordId, why: RefusedChange | null): Response {
-    const answer: ChangeAnswer = { why, detail: this.inspect(id) };
+    // One that can be forgotten may be one that cannot be read.
+    const detail = readOrReport(() => this.inspect(id), { recordId: id });
+    const answer: ChangeAnswer = { why, detail };
     return Response.json(answer);
   }
 

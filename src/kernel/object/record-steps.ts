@@ -98,7 +98,7 @@ export class RecordSteps {
   }
 
   /** A record that cannot be read can be forgotten by an operator, and nothing else. */
-  #find(id: RecordId, { type }: OperatorEvent): Entry | "unreadable" | null {
+  #find(id: RecordId, { type }: RecordEvent): Entry | "unreadable" | null {
     try {
       return this.#ports.ledger.find(id);
     } catch (error) {
@@ -109,9 +109,10 @@ export class RecordSteps {
 
   /** Why an operator's change would be refused now; `null`: it would be made. Changes nothing. */
   whyNot(id: RecordId, event: RecordEvent): RefusedChange | null {
-    const found = this.#ports.ledger.find(id)?.record ?? null;
+    const entry = this.#find(id, event);
+    if (entry === "unreadable") return null;
     const now = epochMs(Date.now());
-    const record = found === null ? null : this.see(id, found, now);
+    const record = entry === null ? null : this.see(id, entry.record, now);
     if (event.type === "note") return record === null ? "none" : record.state === "remembered" ? record.state : null;
     if (this.#isAnswerComing(id)) return "in-flight";
     if (record === null) return "none";

@@ -72,7 +72,7 @@ export function updateHistory(
     ? []
     : [lostAttempt(before, event, now), own === null || isRepeated(own, history) ? null : own];
   const added = [...happened, claimNote(before, event, after, now)].filter((one) => one !== null);
-  return added.length === 0 ? past : [...past, ...added].slice(-MAX_EVENTS);
+  return added.length === 0 ? past : latest([...past, ...added]);
 }
 
 /** The history with one more note. */
@@ -83,7 +83,13 @@ export function historyWithNote(
 ): readonly TimelineEvent[] {
   const notes = history.filter(isNote);
   const oldest = notes.length < MAX_NOTES ? undefined : notes[0];
-  return [...history.filter((event) => event !== oldest), { type: "note", at, by, text } as const].slice(-MAX_EVENTS);
+  return latest([...history.filter((event) => event !== oldest), { type: "note", at, by, text } as const]);
+}
+
+/** The latest events, besides notes. */
+function latest(history: readonly TimelineEvent[]): readonly TimelineEvent[] {
+  const excess = history.filter((event) => !isNote(event)).slice(0, -MAX_EVENTS);
+  return excess.length === 0 ? history : history.filter((event) => !excess.includes(event));
 }
 
 function isNote(event: TimelineEvent): boolean {

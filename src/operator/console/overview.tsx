@@ -5,7 +5,7 @@ import { outageQuery, type OutageSummary, outageText } from "../outages.ts";
 import type { RouteWarning } from "../traffic-reader.ts";
 import { elapsedText } from "./browser/times.ts";
 import { ConsolePage } from "./page.tsx";
-import { groupedAtLeast, groupedDigits, TrafficRates } from "./rates.tsx";
+import { groupedAtLeast, TrafficRates } from "./rates.tsx";
 import { COLUMNS, RecordsTable } from "./records-table.tsx";
 import { CountTile, FigureTile } from "./tiles.tsx";
 import { UnreachableShards, unreachableText, byteText } from "./shards.tsx";
@@ -144,7 +144,7 @@ function Outages({ view, outages }: Pick<OverviewProps, "view" | "outages">) {
           <strong>{outageText(outage, view.now)}</strong>{" "}
           {view.viewer.actor.role === "admin" ? (
             <a href={`${view.paths.changeAll}?${new URLSearchParams(outageQuery(outage)).toString()}`}>
-              Change all {groupedDigits(outage.count)} …
+              Change all {groupedAtLeast(outage.count, outage.isAtLeast)} …
             </a>
           ) : null}
         </li>

@@ -31,8 +31,8 @@ export class OperatedBench extends ShardBench {
     return operatorCalls(env.KEY_SHARD.get(env.KEY_SHARD.idFromName(this.#name)));
   }
 
-  async change(id: RecordId, event: OperatorEvent, body = new Uint8Array()): Promise<ChangeAnswer> {
-    const message = encodeMessage({ head: { id, event, headers: [["x-by", "hand"]] }, body });
+  async change(id: RecordId, event: OperatorEvent, body = new Uint8Array(), isPreview = false): Promise<ChangeAnswer> {
+    const message = encodeMessage({ head: { id, event, headers: [["x-by", "hand"]], isPreview }, body });
     return (await this.stub.fetch(CHANGE_CALL.url, { method: "POST", body: message })).json();
   }
 }

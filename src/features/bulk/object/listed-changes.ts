@@ -12,6 +12,7 @@ import type { HeaderPairs } from "../../../kernel/request/headers.ts";
 import { decodeMessage } from "../../../kernel/request/message.ts";
 import type { RecordSteps } from "../../../kernel/object/record-steps.ts";
 import type { Entry, Ledger } from "../../../kernel/store/ledger.ts";
+import { readOrReport } from "../../../kernel/store/unreadable.ts";
 import type { StoredResponse } from "../../../kernel/store/response-rows.ts";
 
 /** Where such calls are sent. */
@@ -64,7 +65,8 @@ function changeOne(
   { ledger, steps }: ListedChangePorts,
 ): ListedOutcome {
   const { id } = listed;
-  const entry = ledger.find(id);
+  // One that cannot be read stands in the way of no other: it can only be forgotten alone.
+  const entry = readOrReport(() => ledger.find(id), { recordId: id });
   const record = entry === null ? null : steps.see(id, entry.record, epochMs(Date.now()));
   if (entry === null || record === null || !isAsListed(record, listed)) return "skipped";
   if (isDone(entry.history, event, since)) return "decided";

@@ -16,6 +16,7 @@ import type { Ledger } from "../../../kernel/store/ledger.ts";
 import { RecordList, type SeenRecord } from "../../../kernel/store/record-list.ts";
 import { isEncrypted, type KeptResponse, sizeOf, type StoredResponse } from "../../../kernel/store/response-rows.ts";
 import { type RecordOutcome, recordOutcome } from "./record-outcome.ts";
+import { readOrReport } from "../../../kernel/store/unreadable.ts";
 
 /** Where such calls are sent. */
 export const DECIDE_CALL = rawCall("decide");
@@ -91,8 +92,9 @@ function decideOne(
   { isPreview, since }: DecideHead,
   { ledger, steps }: RecordDecisionPorts,
 ): DecidedRecord | null {
-  const entry = ledger.find(id);
-  const whyNot = steps.whyNot(id, event);
+  // One that cannot be read stands in the way of no other: it can only be forgotten alone.
+  const entry = readOrReport(() => ledger.find(id), { recordId: id });
+  const whyNot = entry === null ? "none" : steps.whyNot(id, event);
   if (entry === null || whyNot === "none") return null;
   // The stored record says how an attempt was lost. One that is still started here shows that its attempt is alive.
   const timeline = timelineOf(entry.history, record.state === "started" ? record : entry.record, epochMs(Date.now()));

@@ -193,6 +193,20 @@ describe("a change of all that match", () => {
     expect(await changeAll(scene, { until: later })).toMatchObject({ matched: 4, changed: 4 });
   });
 
+  it("leaves a record that cannot be read, and changes the others of its object", async () => {
+    const scene = startRecords();
+    const broken = await scene.keep(KINDS.unknown());
+    const others: Kept[] = [];
+    do others.push(await scene.keep(KINDS.unknown()));
+    while (!others.some(({ stub }) => stub.id.equals(broken.stub.id)));
+    await runInDurableObject(broken.stub, (_instance, { storage }) => {
+      storage.sql.exec("UPDATE records SET history = '{' WHERE id = ?", broken.id);
+    });
+    await scene.restart();
+    const changed = others.length;
+    expect(await changeAll(scene, {})).toMatchObject({ matched: changed + 1, changed, skipped: 1, unanswered: 0 });
+  });
+
   it("names a shard that fails in the middle, counts its records, and changes those of the others", async () => {
     let broken = "";
     const namespace = new Proxy(env.KEY_SHARD, {

@@ -185,6 +185,10 @@ describe("a record that cannot be read", () => {
     expect(await bench.operator.counts()).toMatchObject({ inFlight: 1 });
     expect((await bench.operator.list(EVERY_RECORD)).records.map((one) => one.id)).toEqual([other]);
     await expectThrown(change("release"), "cannot be read");
+    const forget = { type: "forget", by: "operator", reason: "what if" } as const;
+    const previewed = await bench.change(id, forget, new Uint8Array(), true).catch((error: unknown) => String(error));
+    expect(previewed).toMatchObject({ why: null });
+    expect(await rowsOf(bench, id)).toBe(1);
     expect(await change("forget")).toEqual({ why: null, detail: null });
     expect(await rowsOf(bench, id)).toBe(0);
     expect(await bench.send(messageOf(headOf({ record: { id } })))).toMatchObject({ status: 201 });

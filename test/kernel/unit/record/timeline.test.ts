@@ -89,8 +89,8 @@ describe("notes", () => {
     for (let at = 1; at <= 12; at += 1) history = historyWithNote(history, note(`${at}`), epochMs(at));
     expect(history).toHaveLength(11);
     expect([history[0], history[1], history[10]]).toMatchObject([attempt, { text: "3" }, { text: "12" }]);
-    const full = Array.from({ length: 50 }, () => attempt);
-    expect(historyWithNote(full, note("x"), epochMs(1))).toHaveLength(50);
+    const full = Array.from({ length: 50 }, (_, at) => ({ ...attempt, attempt: at + 1 }));
+    expect(historyWithNote(full, note("x"), epochMs(1))).toEqual([...full, { ...note("x"), at: 1 }]);
   });
 
   it("stand where they were written, before and after the end that the record itself holds", () => {
