@@ -13,14 +13,39 @@ export function withDescription<Schema extends v.GenericSchema>(
   return v.pipe(schema, v.metadata({ description, ...(examples.length === 0 ? {} : { examples }) }));
 }
 
-/** A member that the Worker parses, with the documentation that it does without. */
-export function describedMember(
-  schema: v.GenericSchema | v.ExactOptionalSchema<v.GenericSchema, undefined>,
-  text: { readonly description: string; readonly example: unknown } | undefined,
-): v.GenericSchema | v.ExactOptionalSchema<v.GenericSchema, undefined> {
-  if (text === undefined) throw new TypeError("a member of a request has no description");
-  const about = v.metadata({ description: text.description, examples: [text.example] });
-  return "wrapped" in schema ? v.exactOptional(v.pipe(schema.wrapped, about)) : v.pipe(schema, about);
+/** What the document says of a member of a request. */
+export interface MemberText {
+  readonly description: string;
+  readonly example?: unknown;
+  /** Where it says more of the member than the Worker's own schema. */
+  readonly schema?: v.GenericSchema;
+}
+
+/** A member that is described elsewhere. */
+export interface DescribedMember {
+  readonly described: v.GenericSchema;
+}
+
+/** The body of a request as the Worker parses it, with the documentation that it does without. */
+export function describedBody<Entries extends v.ObjectEntries>(
+  { entries }: { readonly entries: Entries },
+  texts: { readonly [Name in keyof Entries]: MemberText | DescribedMember },
+): v.GenericSchema {
+  return v.strictObject(
+    Object.fromEntries(
+      Object.entries(entries).map(([name, entry]) => {
+        const text = texts[name];
+        if (text === undefined) throw new TypeError(`${name} has no description`);
+        const wrapped = "wrapped" in entry ? entry.wrapped : null;
+        const own = "described" in text ? text.described : memberOf(wrapped ?? entry, text);
+        return [name, wrapped === null ? own : v.exactOptional(own)];
+      }),
+    ),
+  );
+}
+
+function memberOf(own: v.GenericSchema, { description, example, schema = own }: MemberText): v.GenericSchema {
+  return v.pipe(schema, v.metadata({ description, ...(example === undefined ? {} : { examples: [example] }) }));
 }
 
 /** Words that this gateway writes. Another version may write others, so readers accept any text. */

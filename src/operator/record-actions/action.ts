@@ -9,6 +9,7 @@ import type { RecordEvent } from "../../kernel/record/events.ts";
 import type { IdempotencyRecord } from "../../kernel/record/record.ts";
 import type { GivenResponse } from "../given-response.ts";
 import { reasonSchema, type ParsedRequest } from "../request-schema.ts";
+import type { MemberText } from "../schema-members.ts";
 
 /** What a request asks of an action. */
 export interface AskedAction {
@@ -108,11 +109,6 @@ export interface ActionTexts {
   readonly members: Readonly<Record<string, MemberText>>;
   /** What the API answers. */
   readonly answer: string;
-}
-
-export interface MemberText {
-  readonly description: string;
-  readonly example: unknown;
 }
 
 export const REASON = { label: "Reason", hint: "Kept in the record's timeline." } as const;

@@ -8,29 +8,19 @@ import { givenResponseSchema, reasonSchema } from "../../../operator/request-sch
 const FILTER =
   'filter must have the conditions of a list, each as text: write {"state":"unknown","route":"/v1/payments"}.';
 
-export const changeAllEntries = {
-  change: v.picklist(ACTION_NAMES, `change must be one of ${ACTION_NAMES.join(", ")}.`),
-  filter: v.record(v.string(FILTER), v.string(FILTER), FILTER),
-  preview: v.boolean("preview must be true or false."),
-  confirm: v.boolean("confirm must be true or false."),
-  until: v.pipe(
-    v.string("until must be the time in the answer of the preview."),
-    v.isoTimestamp("until must be the time in the answer of the preview."),
-  ),
-  cursor: v.string("cursor must be text from an answer before."),
-};
+const UNTIL = "until must be the time in the answer of the preview.";
 
 /** All records that a filter matches. */
 export const changeAllSchema = v.strictObject(
   {
-    change: changeAllEntries.change,
-    filter: changeAllEntries.filter,
+    change: v.picklist(ACTION_NAMES, `change must be one of ${ACTION_NAMES.join(", ")}.`),
+    filter: v.record(v.string(FILTER), v.string(FILTER), FILTER),
     reason: reasonSchema,
     response: v.exactOptional(givenResponseSchema),
-    preview: v.exactOptional(changeAllEntries.preview),
-    confirm: v.exactOptional(changeAllEntries.confirm),
-    until: v.exactOptional(changeAllEntries.until),
-    cursor: v.exactOptional(changeAllEntries.cursor),
+    preview: v.exactOptional(v.boolean("preview must be true or false.")),
+    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+    until: v.exactOptional(v.pipe(v.string(UNTIL), v.isoTimestamp(UNTIL))),
+    cursor: v.exactOptional(v.string("cursor must be text from an answer before.")),
   },
   'The body must be JSON: write {"change":"release","filter":{"state":"unknown"},"reason":"…","preview":true}.',
 );

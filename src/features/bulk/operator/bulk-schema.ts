@@ -5,32 +5,32 @@ import * as v from "valibot";
 
 import { givenResponseMembers, previewEntries, reasonMember } from "../../../operator/change-schema.ts";
 import { summarySchema } from "../../../operator/record-schema.ts";
-import { changeAllEntries } from "./all-request-schema.ts";
-import { A_TIME, withDescription, countSchema, timeSchema, type WrittenBy } from "../../../operator/schema-members.ts";
+import { changeAllSchema } from "./all-request-schema.ts";
+import {
+  A_TIME,
+  describedBody,
+  withDescription,
+  countSchema,
+  timeSchema,
+  type WrittenBy,
+} from "../../../operator/schema-members.ts";
 
-export const changeAllRequestSchema = v.strictObject({
-  change: withDescription(changeAllEntries.change, "What is done to each record.", "release"),
-  filter: withDescription(
-    changeAllEntries.filter,
-    "Which records: the conditions of GET /records, by the same names and in the same form, without limit and cursor. At least one.",
-    { state: "unknown", route: "/v1/payments/*" },
-  ),
-  reason: reasonMember,
-  response: v.exactOptional(
-    withDescription(givenResponseMembers, "Only with resolve: what every one of them is given."),
-  ),
-  preview: v.exactOptional(withDescription(changeAllEntries.preview, "Only count.", true)),
-  confirm: v.exactOptional(withDescription(changeAllEntries.confirm, "Change them.", true)),
-  until: v.exactOptional(
-    withDescription(
-      changeAllEntries.until,
-      "From the answer of the preview; a preview without it takes the time of the call.",
-      A_TIME,
-    ),
-  ),
-  cursor: v.exactOptional(
-    withDescription(changeAllEntries.cursor, "From the answer before, with the same request and its until.", ""),
-  ),
+export const changeAllRequestSchema = describedBody(changeAllSchema, {
+  change: { description: "What is done to each record.", example: "release" },
+  filter: {
+    description:
+      "Which records: the conditions of GET /records, by the same names and in the same form, without limit and cursor. At least one.",
+    example: { state: "unknown", route: "/v1/payments/*" },
+  },
+  reason: { described: reasonMember },
+  response: { description: "Only with resolve: what every one of them is given.", schema: givenResponseMembers },
+  preview: { description: "Only count.", example: true },
+  confirm: { description: "Change them.", example: true },
+  until: {
+    description: "From the answer of the preview; a preview without it takes the time of the call.",
+    example: A_TIME,
+  },
+  cursor: { description: "From the answer before, with the same request and its until.", example: "" },
 });
 
 /** What one call has done. */

@@ -2,9 +2,14 @@
 
 import * as v from "valibot";
 
-import { reasonSchema } from "../../../operator/request-schema.ts";
-import { withDescription, countSchema, unreachableShards, type WrittenBy } from "../../../operator/schema-members.ts";
-import { forgetScopeEntries, scopeValuesSchema } from "./scope-request-schema.ts";
+import {
+  withDescription,
+  countSchema,
+  unreachableShards,
+  type WrittenBy,
+  describedBody,
+} from "../../../operator/schema-members.ts";
+import { forgetScopeSchema, scopeValuesSchema } from "./scope-request-schema.ts";
 
 const erasedEntries = {
   forgotten: withDescription(countSchema, "Records that were forgotten; with preview, those that would be.", 12),
@@ -25,25 +30,21 @@ const erasedEntries = {
   ),
 };
 
-export const forgetScopeRequestSchema = v.strictObject({
-  scope: withDescription(
-    scopeValuesSchema,
-    "The caller's value for each part of a scope that some route has or had (scope, previous_scope); null for a part that its requests lack. A route's scope also has host unless its origin is a URL.",
-    { "header:authorization": "Bearer eyJhbGciOi…" },
-  ),
-  reason: withDescription(reasonSchema, "Why this is done; written to the log.", "Request for erasure of 2026-11-21."),
-  preview: v.exactOptional(withDescription(forgetScopeEntries.preview, "Only count.", true)),
-  confirm: v.exactOptional(withDescription(forgetScopeEntries.confirm, "Forget them.", true)),
-  includeUnknown: v.exactOptional(
-    withDescription(
-      forgetScopeEntries.includeUnknown,
-      "Also forget records whose outcome is unknown: a retry may then repeat what has taken effect.",
-      false,
-    ),
-  ),
-  cursor: v.exactOptional(
-    withDescription(forgetScopeEntries.cursor, "From the answer before, with the same scope.", ""),
-  ),
+export const forgetScopeRequestSchema = describedBody(forgetScopeSchema, {
+  scope: {
+    description:
+      "The caller's value for each part of a scope that some route has or had (scope, previous_scope); null for a part that its requests lack. A route's scope also has host unless its origin is a URL.",
+    example: { "header:authorization": "Bearer eyJhbGciOi…" },
+    schema: scopeValuesSchema,
+  },
+  reason: { description: "Why this is done; written to the log.", example: "Request for erasure of 2026-11-21." },
+  preview: { description: "Only count.", example: true },
+  confirm: { description: "Forget them.", example: true },
+  includeUnknown: {
+    description: "Also forget records whose outcome is unknown: a retry may then repeat what has taken effect.",
+    example: false,
+  },
+  cursor: { description: "From the answer before, with the same scope.", example: "" },
 });
 
 /** What one call has done. */

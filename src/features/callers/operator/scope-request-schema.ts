@@ -16,21 +16,14 @@ const namedCallerSchema = v.pipe(
   v.check((scope) => Object.keys(scope).length <= MAX_PARTS, SCOPE),
 );
 
-export const forgetScopeEntries = {
-  preview: v.boolean("preview must be true or false."),
-  confirm: v.boolean("confirm must be true or false."),
-  includeUnknown: v.boolean("includeUnknown must be true or false."),
-  cursor: v.string("cursor must be text from an answer before."),
-};
-
 export const forgetScopeSchema = v.strictObject(
   {
     scope: namedCallerSchema,
     reason: reasonSchema,
-    preview: v.exactOptional(forgetScopeEntries.preview),
-    confirm: v.exactOptional(forgetScopeEntries.confirm),
-    includeUnknown: v.exactOptional(forgetScopeEntries.includeUnknown),
-    cursor: v.exactOptional(forgetScopeEntries.cursor),
+    preview: v.exactOptional(v.boolean("preview must be true or false.")),
+    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+    includeUnknown: v.exactOptional(v.boolean("includeUnknown must be true or false.")),
+    cursor: v.exactOptional(v.string("cursor must be text from an answer before.")),
   },
   'The body must be JSON: write {"scope":{"header:authorization":"Bearer …"},"reason":"…","preview":true}.',
 );

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { InferOutput } from "valibot";
 
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
-import { GROUP_NAME } from "../operator/position-request-schema.ts";
+import { GROUP_NAME, type positionChangeSchema } from "../operator/position-request-schema.ts";
 import { alignColumns, jsonLine, lookOf, paintHead, printableText } from "../../../cli/look.ts";
 import { type OperatorClient, pageQuery } from "../../../cli/operator-client.ts";
 import {
@@ -15,14 +15,10 @@ import {
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
-import {
-  type positionChangeRequestSchema,
-  positionPageSchema,
-  positionSetSchema,
-} from "../operator/positions-schema.ts";
+import { positionPageSchema, positionSetSchema } from "../operator/positions-schema.ts";
 
 type PositionPage = InferOutput<typeof positionPageSchema>;
-type PositionSetting = InferOutput<typeof positionChangeRequestSchema>;
+type PositionSetting = InferOutput<typeof positionChangeSchema>;
 
 interface ListOptions extends OperatorOptions {
   readonly group?: string;

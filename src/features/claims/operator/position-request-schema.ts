@@ -21,14 +21,13 @@ const whole = (name: string, max: number) => {
 
 const STREAM = "stream must be the name of a stream, as the list gives it.";
 
-export const positionChangeEntries = {
-  group: v.pipe(v.string("group must be text."), v.regex(GROUP_NAME, "group must be the name of a group.")),
-  stream: v.pipe(v.string(STREAM), v.regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/, STREAM)),
-  partition: whole("partition", 2 ** 31 - 1),
-  next: whole("next", Number.MAX_SAFE_INTEGER - 1),
-};
-
 export const positionChangeSchema = v.strictObject(
-  { ...positionChangeEntries, reason: reasonSchema },
+  {
+    group: v.pipe(v.string("group must be text."), v.regex(GROUP_NAME, "group must be the name of a group.")),
+    stream: v.pipe(v.string(STREAM), v.regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/, STREAM)),
+    partition: whole("partition", 2 ** 31 - 1),
+    next: whole("next", Number.MAX_SAFE_INTEGER - 1),
+    reason: reasonSchema,
+  },
   'The body must be JSON: write {"group":"billing","stream":"orders","partition":3,"next":42,"reason":"…"}.',
 );

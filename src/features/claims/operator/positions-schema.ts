@@ -2,8 +2,7 @@
 
 import * as v from "valibot";
 
-import { reasonSchema } from "../../../operator/request-schema.ts";
-import { positionChangeEntries } from "./position-request-schema.ts";
+import { positionChangeSchema } from "./position-request-schema.ts";
 import {
   A_TIME,
   withDescription,
@@ -12,6 +11,7 @@ import {
   timeSchema,
   unreachableShards,
   type WrittenBy,
+  describedBody,
 } from "../../../operator/schema-members.ts";
 
 const group = withDescription(v.string(), "The group, as CONSUMERS names it.", "billing");
@@ -81,12 +81,12 @@ export const positionPageSchema = v.object({
   notAsked: notAskedShards,
 });
 
-export const positionChangeRequestSchema = v.strictObject({
-  group: withDescription(positionChangeEntries.group, "The group.", "billing"),
-  stream: withDescription(positionChangeEntries.stream, "The stream.", "orders"),
-  partition: withDescription(positionChangeEntries.partition, "Its partition.", 3),
-  next: withDescription(positionChangeEntries.next, "The first message that the group is to read.", 42),
-  reason: withDescription(reasonSchema, "Why this is done; written to the log.", "Message 41 cannot be read."),
+export const positionChangeRequestSchema = describedBody(positionChangeSchema, {
+  group: { description: "The group.", example: "billing" },
+  stream: { description: "The stream.", example: "orders" },
+  partition: { description: "Its partition.", example: 3 },
+  next: { description: "The first message that the group is to read.", example: 42 },
+  reason: { description: "Why this is done; written to the log.", example: "Message 41 cannot be read." },
 });
 
 export const positionSetSchema = v.object({

@@ -35,17 +35,11 @@ const ID = "id must be a record's id, as records list --json prints it: 64 digit
 const UNTIL = "until must be the time in the answer of the preview.";
 const LIST = `decisions must be a list of 1 to ${MAX_DECISIONS}.`;
 
-export const decisionEntries = {
-  key: v.pipe(v.string(KEY), v.regex(new RegExp(`^[\\x21-\\x7e]{1,${MAX_KEY_LENGTH}}$`), KEY)),
-  id: v.pipe(v.string(ID), v.regex(RECORD_ID, ID)),
-  decision: v.picklist(DECISIONS, `decision must be one of ${DECISIONS.join(", ")}.`),
-};
-
 export const decisionSchema = v.strictObject(
   {
-    key: v.exactOptional(decisionEntries.key),
-    id: v.exactOptional(decisionEntries.id),
-    decision: decisionEntries.decision,
+    key: v.exactOptional(v.pipe(v.string(KEY), v.regex(new RegExp(`^[\\x21-\\x7e]{1,${MAX_KEY_LENGTH}}$`), KEY))),
+    id: v.exactOptional(v.pipe(v.string(ID), v.regex(RECORD_ID, ID))),
+    decision: v.picklist(DECISIONS, `decision must be one of ${DECISIONS.join(", ")}.`),
     status: v.exactOptional(givenResponseEntries.status),
     headers: v.exactOptional(givenResponseEntries.headers),
     body: v.exactOptional(givenResponseEntries.body),
@@ -57,20 +51,13 @@ export const decisionSchema = v.strictObject(
 
 export type WrittenDecision = v.InferOutput<typeof decisionSchema>;
 
-export const decideEntries = {
-  decisions: v.pipe(v.array(v.unknown(), LIST), v.minLength(1, LIST), v.maxLength(MAX_DECISIONS, LIST)),
-  preview: v.boolean("preview must be true or false."),
-  confirm: v.boolean("confirm must be true or false."),
-  until: v.pipe(v.string(UNTIL), v.isoTimestamp(UNTIL)),
-};
-
 export const decideSchema = v.strictObject(
   {
-    decisions: decideEntries.decisions,
+    decisions: v.pipe(v.array(v.unknown(), LIST), v.minLength(1, LIST), v.maxLength(MAX_DECISIONS, LIST)),
     reason: v.exactOptional(reasonSchema),
-    preview: v.exactOptional(decideEntries.preview),
-    confirm: v.exactOptional(decideEntries.confirm),
-    until: v.exactOptional(decideEntries.until),
+    preview: v.exactOptional(v.boolean("preview must be true or false.")),
+    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+    until: v.exactOptional(v.pipe(v.string(UNTIL), v.isoTimestamp(UNTIL))),
   },
   'The body must be JSON: write {"decisions":[{"key":"…","decision":"release"}],"reason":"…","preview":true}.',
 );

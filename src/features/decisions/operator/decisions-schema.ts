@@ -11,41 +11,40 @@ import {
   withDescription,
   wordsSchema,
   type WrittenBy,
+  describedBody,
 } from "../../../operator/schema-members.ts";
-import { decideEntries, DECISION_OUTCOMES, decisionEntries, MAX_DECISIONS } from "./decision-schema.ts";
+import { decideSchema, DECISION_OUTCOMES, decisionSchema, MAX_DECISIONS } from "./decision-schema.ts";
 
 const { status, headers, body, bodyBase64 } = givenResponseMembers.entries;
 
-export const decisionMembers = v.strictObject({
-  key: v.exactOptional(
-    withDescription(decisionEntries.key, "Either the key, which only one record may have,", "order-17"),
-  ),
-  id: v.exactOptional(withDescription(decisionEntries.id, "or the record's id.", AN_ID)),
-  decision: withDescription(decisionEntries.decision, "What is done.", "resolve"),
-  status: v.exactOptional(status),
-  headers,
-  body,
-  bodyBase64,
-  reason: v.exactOptional(reasonMember),
+export const decisionMembers = describedBody(decisionSchema, {
+  key: { description: "Either the key, which only one record may have,", example: "order-17" },
+  id: { description: "or the record's id.", example: AN_ID },
+  decision: { description: "What is done.", example: "resolve" },
+  status: { described: status },
+  headers: { described: headers.wrapped },
+  body: { described: body.wrapped },
+  bodyBase64: { described: bodyBase64.wrapped },
+  reason: { described: reasonMember },
 });
 
-export const decideRequestSchema = v.strictObject({
-  decisions: withDescription(
-    v.pipe(v.array(decisionMembers), v.minLength(1), v.maxLength(MAX_DECISIONS)),
-    "Each is about another record. The response of a resolve is status, headers, and body or bodyBase64, as for a single record.",
-  ),
-  reason: v.exactOptional(
-    withDescription(reasonMember, "Of decisions without their own.", "Reconciled with the ledger."),
-  ),
-  preview: v.exactOptional(withDescription(decideEntries.preview, "Only say what would become of each.", true)),
-  confirm: v.exactOptional(withDescription(decideEntries.confirm, "Carry them out.", true)),
-  until: v.exactOptional(
-    withDescription(
-      decideEntries.until,
-      "From the answer of the preview; a preview without it takes the time of the call.",
-      A_TIME,
-    ),
-  ),
+export const decideRequestSchema = describedBody(decideSchema, {
+  decisions: {
+    description:
+      "Each is about another record. The response of a resolve is status, headers, and body or bodyBase64, as for a single record.",
+    schema: v.pipe(v.array(decisionMembers), v.minLength(1), v.maxLength(MAX_DECISIONS)),
+  },
+  reason: {
+    description: "Of decisions without their own.",
+    example: "Reconciled with the ledger.",
+    schema: reasonMember,
+  },
+  preview: { description: "Only say what would become of each.", example: true },
+  confirm: { description: "Carry them out.", example: true },
+  until: {
+    description: "From the answer of the preview; a preview without it takes the time of the call.",
+    example: A_TIME,
+  },
 });
 
 export const decidedSchema = v.object({

@@ -20,26 +20,18 @@ const ONE_EVENT = "event must name an event as the list does: its shard, place a
 /** More than any id of an event has; it travels to the shard in a header. */
 const eventMember = v.pipe(v.string(ONE_EVENT), v.maxLength(2000, ONE_EVENT));
 
-export const outboxChangeEntries = {
-  destination: v.string('destination must be text: write {"destination":"billing","reason":"…","preview":true}.'),
-  event: v.strictObject({ shard: eventMember, place: eventMember, id: eventMember }, ONE_EVENT),
-  state: v.picklist(EVENT_STATES, `state must be one of ${EVENT_STATES.join(", ")}.`),
-  preview: v.boolean("preview must be true or false."),
-  confirm: v.boolean("confirm must be true or false."),
-};
-
 /** One event, or all of a destination. */
 export const outboxChangeSchema = v.strictObject(
   {
     destination: v.pipe(
-      outboxChangeEntries.destination,
+      v.string('destination must be text: write {"destination":"billing","reason":"…","preview":true}.'),
       v.regex(DESTINATION_NAME, "destination must be the name of a destination, as the list gives it."),
     ),
     reason: reasonSchema,
-    event: v.exactOptional(outboxChangeEntries.event),
-    state: v.exactOptional(outboxChangeEntries.state),
-    preview: v.exactOptional(outboxChangeEntries.preview),
-    confirm: v.exactOptional(outboxChangeEntries.confirm),
+    event: v.exactOptional(v.strictObject({ shard: eventMember, place: eventMember, id: eventMember }, ONE_EVENT)),
+    state: v.exactOptional(v.picklist(EVENT_STATES, `state must be one of ${EVENT_STATES.join(", ")}.`)),
+    preview: v.exactOptional(v.boolean("preview must be true or false.")),
+    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
   },
   'The body must be JSON: write {"destination":"billing","reason":"…","preview":true}.',
 );

@@ -4,8 +4,8 @@
 import * as v from "valibot";
 
 import { ALL_LANES, EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { reasonSchema } from "../../../operator/request-schema.ts";
-import { outboxChangeEntries } from "./events-request-schema.ts";
+
+import { outboxChangeSchema } from "./events-request-schema.ts";
 import {
   A_TIME,
   withDescription,
@@ -17,6 +17,7 @@ import {
   unreachableShards,
   wordsSchema,
   type WrittenBy,
+  describedBody,
 } from "../../../operator/schema-members.ts";
 
 const destination = withDescription(v.string(), "The destination, as DESTINATIONS names it.", "billing");
@@ -123,28 +124,20 @@ export const outboxChangedSchema = v.object({
   notAsked: notAskedShards,
 });
 
-export const outboxChangeRequestSchema = v.strictObject({
-  destination: withDescription(outboxChangeEntries.destination, "The destination whose events are changed.", "billing"),
-  reason: withDescription(reasonSchema, "Why this is done; written to the log.", "The receiver works again."),
-  event: v.exactOptional(
-    withDescription(
-      v.strictObject({
-        shard: withDescription(v.string(), "Its shard, as listed.", "shard-3-of-64"),
-        place: withDescription(v.string(), "Its place, as listed.", "billing.1795250000000.1"),
-        id: withDescription(v.string(), "Its id.", "5f0c2a52-5a62-4d36-8a5f-6a8f2f4f6f0e-0"),
-      }),
-      "Only this one, wherever it stands in the list now; without it, all of the destination.",
-    ),
-  ),
-  state: v.exactOptional(
-    withDescription(outboxChangeEntries.state, "Only these; both by default. Not together with event.", "dead"),
-  ),
-  preview: v.exactOptional(
-    withDescription(outboxChangeEntries.preview, "Counts the events and changes nothing.", true),
-  ),
-  confirm: v.exactOptional(
-    withDescription(outboxChangeEntries.confirm, "Changes them. Needed unless event is given.", true),
-  ),
+export const outboxChangeRequestSchema = describedBody(outboxChangeSchema, {
+  destination: { description: "The destination whose events are changed.", example: "billing" },
+  reason: { description: "Why this is done; written to the log.", example: "The receiver works again." },
+  event: {
+    description: "Only this one, wherever it stands in the list now; without it, all of the destination.",
+    schema: v.strictObject({
+      shard: withDescription(v.string(), "Its shard, as listed.", "shard-3-of-64"),
+      place: withDescription(v.string(), "Its place, as listed.", "billing.1795250000000.1"),
+      id: withDescription(v.string(), "Its id.", "5f0c2a52-5a62-4d36-8a5f-6a8f2f4f6f0e-0"),
+    }),
+  },
+  state: { description: "Only these; both by default. Not together with event.", example: "dead" },
+  preview: { description: "Counts the events and changes nothing.", example: true },
+  confirm: { description: "Changes them. Needed unless event is given.", example: true },
 });
 
 export type OutboxEventView = WrittenBy<typeof outboxEventSchema>;
