@@ -55,7 +55,7 @@ function wholeObject(): { readonly sql: SqlStorage; readonly disk: Disk } {
     if (/^make\w+Table$/.test(name) && typeof make === "function") Reflect.apply(make, null, [sql]);
   }
   new AuditLogStore(sql, (run) => storage.transactionSync(run)).end(1, "changes nothing"); // feature: audit
-  for (const table of LATER_TABLES) sql.exec(table);
+  for (const table of [...LATER_TABLES, ...Object.values(schema.KNOWN_TABLES)]) sql.exec(table);
   return { sql, disk };
 }
 

@@ -1,6 +1,6 @@
 // What an object knows of others, as JSON in rows that the platform accepts. The table is made with the first of them.
 
-import { type KnownTable, type LedgerSql, makeKnownTable } from "./schema.ts";
+import { KNOWN_TABLES, type KnownTable, type LedgerSql } from "./schema.ts";
 
 /** Characters of one row: at most three bytes each, and a row may have 2 MB (Durable Objects, "Limits"). */
 const PART_LENGTH = 500_000;
@@ -24,7 +24,7 @@ export class KnownRows {
 
   put(text: string): void {
     const table = this.#table;
-    makeKnownTable(this.#sql, table);
+    this.#sql.exec(KNOWN_TABLES[table]);
     const parts = Math.max(1, Math.ceil(text.length / PART_LENGTH));
     for (let part = 0; part < parts; part += 1) {
       const of = text.slice(part * PART_LENGTH, (part + 1) * PART_LENGTH);

@@ -104,11 +104,12 @@ export function makeReachTable(sql: LedgerSql): void {
 }
 
 /** What an object knows of others: of all that have counted (totals.ts), or of those that it asks (gathering.ts). */
-export type KnownTable = "totals" | "gathered";
+export const KNOWN_TABLES = {
+  totals: "CREATE TABLE IF NOT EXISTS totals (part INTEGER PRIMARY KEY, text TEXT NOT NULL)",
+  gathered: "CREATE TABLE IF NOT EXISTS gathered (part INTEGER PRIMARY KEY, text TEXT NOT NULL)",
+} as const;
 
-export function makeKnownTable(sql: LedgerSql, table: KnownTable): void {
-  sql.exec(`CREATE TABLE IF NOT EXISTS ${table} (part INTEGER PRIMARY KEY, text TEXT NOT NULL)`);
-}
+export type KnownTable = keyof typeof KNOWN_TABLES;
 
 // The tables that an object makes with their first row, and who reads them: most objects never need them, and each table of a new object costs
 // rows. A feature keeps its own here; what it holds is its own matter.

@@ -153,7 +153,8 @@ it.each([
   ["resend", "sent again: 400 events\n"],
   ["drop", "dropped: 400 events\n"],
 ])("events %s says how many events it has changed when a part is refused", async (action, done) => {
-  parts = [{ events: 400, more: true, unreachable: [] }];
+  const notAsked = { earlier: 0, missing: 0, oldestAnswerAt: null };
+  parts = [{ events: 400, more: true, unreachable: [], notAsked }];
   refusal = "lost";
   const { code, stdout, stderr } = await onceway("events", action, "billing", "--yes");
   expect([code, stdout]).toEqual([2, done]);
