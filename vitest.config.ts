@@ -52,6 +52,7 @@ const ONLY_LONG = [
   "features/previous-shards/e2e/mixed",
   "operator/e2e/console-pages",
   "operator/e2e/console-walk",
+  "operator/e2e/large-layout",
   "operator/e2e/pauses",
   "operator/e2e/prometheus",
   "operator/e2e/alerts",
