@@ -185,6 +185,12 @@ function Found({ view, filter, listed, isFirstPage, isPerKey }: FoundProps) {
   return (
     <section class="card" id="records" data-live>
       {parts === null ? null : <p class="note">{parts}</p>}
+      {/* A key names few. */}
+      {view.viewer.actor.role !== "admin" || Object.keys(query).length === 0 || query["key"] !== undefined ? null : (
+        <p class="small">
+          <a href={`${view.paths.changeAll}?${new URLSearchParams(query).toString()}`}>Change all that match …</a>
+        </p>
+      )}
       {listed.records.length === 0 ? (
         <p class="empty">{nothing(filter, isPerKey, listed)}</p>
       ) : (
@@ -203,12 +209,6 @@ function Found({ view, filter, listed, isFirstPage, isPerKey }: FoundProps) {
           ]}
           labelledBy="records-title"
         />
-      )}
-      {/* A key names few. */}
-      {view.viewer.actor.role !== "admin" || Object.keys(query).length === 0 || query["key"] !== undefined ? null : (
-        <p class="small">
-          <a href={`${view.paths.changeAll}?${new URLSearchParams(query).toString()}`}>Change all that match …</a>
-        </p>
       )}
       <PageLinks
         path={view.paths.records}

@@ -123,7 +123,7 @@ function DecisionsPage({ view, fields, shown }: PageProps) {
 
 function LinesForm({ view, fields }: Pick<PageProps, "view" | "fields">) {
   return (
-    <form class="card" method="post" action={view.paths.decide} enctype="multipart/form-data">
+    <form class="card decide" method="post" action={view.paths.decide} enctype="multipart/form-data">
       <FormToken view={view} />
       <FormField id="file" label="File" hint="JSON lines, as for npx onceway records decide; or write them below.">
         <input id="file" type="file" name="file" />
