@@ -32,7 +32,10 @@ export function ChangeForms({ view, record, changes, draft, example }: ChangeFor
     <div class="decide">
       {isTooLate ? <Errors draft={draft} id="errors" /> : null}
       {changes.map((action) => (
-        <details id={`${action}-form`} open={draft?.action === action}>
+        <details
+          id={`${action}-form`}
+          open={draft?.action === action || (action === "resolve" && draft === null && record.state === "unknown")}
+        >
           <summary>
             <strong>{actionNamed(action).words.title}</strong>{" "}
             <span class="soft">{formText(action, record).summary}</span>

@@ -153,7 +153,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("18 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("20 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))

@@ -1,7 +1,7 @@
 // The world of one interleaving while the layout changes: Workers of several deployments with the gateway's own way to a key's object, and the
 // objects of several layouts, each with its own disk, instance and alarm. One origin, one clock, one set of rules for all.
 
-import { type Layout, layoutTitle } from "../../../../src/kernel/config/layout.ts";
+import { type Layout, layoutTitle, shardCount } from "../../../../src/kernel/config/layout.ts";
 import type { Origin as OriginOf } from "../../../../src/kernel/config/resolved.ts";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
@@ -247,7 +247,7 @@ export class World {
     return [...this.#workers.keys()];
   }
 
-  /** What the operators of a deployment are told of its layouts. Of their objects there are only those of the keys. */
+  /** What its layouts are to the operators of a deployment. Of their objects there are only those of the keys; the others are as the first of these. */
   layoutsOf({ own, previous }: Deployment): readonly LayoutSummary[] {
     const layouts = [own, ...previous].map((layout) => ({
       title: layoutTitle(layout),
@@ -256,8 +256,13 @@ export class World {
       routes: [],
     }));
     const asked = layouts.flatMap(({ layout, title }) => {
-      const names = new Set(this.plan.keys.map((key) => shardTitle(shardAddressOf(nameIn(key, layout), layout))));
-      return [...names].map((name) => ({ shard: name, layout: title, answer: this.#counts(this.host(name)) }));
+      const names = [...new Set(this.plan.keys.map((key) => shardTitle(shardAddressOf(nameIn(key, layout), layout))))];
+      const others = (shardCount(layout.shards) ?? names.length) - names.length;
+      return names.map((name, index) => {
+        const counts = this.#counts(this.host(name));
+        const answer = counts === null ? null : { ...counts, objects: index === 0 ? 1 + others : 1 };
+        return { shard: name, layout: title, answer };
+      });
     });
     return summarizeLayouts(layouts, asked, true);
   }
