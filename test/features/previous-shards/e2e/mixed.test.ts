@@ -24,8 +24,8 @@ it("forgets no key while layouts follow each other, are closed and rolled back",
   expect(closed).toBeGreaterThan(0);
 });
 
-it.each(FAULTS)("finds: $name", { timeout: 240_000 }, async ({ patches, plan, needsKills }) => {
-  const kills = killsAtEach(needsKills ? 2 : 0);
+it.each(FAULTS)("finds: $name", { timeout: 240_000 }, async ({ patches, plan, killsAt }) => {
+  const kills = killsAtEach(4, killsAt);
   const options = { seed: "planted", requests: 1_200, kills, plan, ...COMMON };
   const { violations } = await judgedRound({ ...options, main: await rigEntry(patches) });
   // A forgotten key is a second attempt at the origin, which breaks one of these or more, by what became of the first.

@@ -10,7 +10,7 @@ import { dimensionsWithout } from "../../../chaos/dimensions.ts";
 import type { Dimensions } from "../../../chaos/dimensions.ts";
 import { type Counts, noKills } from "./killing-box.ts";
 import { type RoundOptions, type RoundResult, runRound } from "./mixed.ts";
-import { POINTS } from "./points.ts";
+import { type Point, POINTS } from "./points.ts";
 
 /** Left out of a round unless told otherwise: they take time and show nothing about layouts. */
 export const LEFT_OUT = [
@@ -32,10 +32,10 @@ export function roundDimensions(): Dimensions {
   return dimensionsWithout(LEFT_OUT);
 }
 
-/** As many kills at each point. */
-export function killsAtEach(count: number): Counts {
+/** As many kills at each of these points. */
+export function killsAtEach(count: number, points: readonly Point[] = POINTS): Counts {
   const kills = noKills();
-  for (const point of POINTS) kills[point] = count;
+  for (const point of points) kills[point] = count;
   return kills;
 }
 

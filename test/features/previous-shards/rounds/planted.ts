@@ -2,14 +2,15 @@
 // decides between turns of objects that kills and random requests do not reach is left to test/simulation.
 
 import type { Plan } from "./mixed.ts";
+import type { Point } from "./points.ts";
 import type { Patch } from "./sources.ts";
 
 export interface Fault {
   readonly name: string;
   readonly patches: readonly Patch[];
   readonly plan: Plan;
-  /** Whether it shows only when the process is killed. */
-  readonly needsKills: boolean;
+  /** Where the process is killed, if the fault shows only then. They are points that the faulty code still passes: a round waits for each. */
+  readonly killsAt: readonly Point[];
 }
 
 const FEATURE = "features/previous-shards/object/feature.ts";
@@ -21,7 +22,7 @@ const NO_TRIGGER: Patch = { file: CLOSED, find: "      sql.exec(TRIGGER);\n", pu
 
 /** Found by rounds of requests through all deployments (mixed.ts). */
 export const FAULTS: readonly Fault[] = [
-  { name: "no layout is asked", patches: [], plan: "strangers", needsKills: false },
+  { name: "no layout is asked", patches: [], plan: "strangers", killsAt: [] },
   {
     name: "a close in memory only",
     patches: [
@@ -33,7 +34,7 @@ export const FAULTS: readonly Fault[] = [
       },
     ],
     plan: "listed",
-    needsKills: true,
+    killsAt: ["claim-durable", "told-of-closed"],
   },
   {
     name: "a close that half of the looks forget",
@@ -46,7 +47,7 @@ export const FAULTS: readonly Fault[] = [
       },
     ],
     plan: "listed",
-    needsKills: false,
+    killsAt: [],
   },
   {
     name: "a closed object is asked no more",
@@ -58,7 +59,7 @@ export const FAULTS: readonly Fault[] = [
       },
     ],
     plan: "listed",
-    needsKills: false,
+    killsAt: [],
   },
   {
     name: "a Worker goes along its own list",
@@ -70,7 +71,7 @@ export const FAULTS: readonly Fault[] = [
       },
     ],
     plan: "forgetful",
-    needsKills: false,
+    killsAt: [],
   },
 ];
 
