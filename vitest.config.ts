@@ -38,12 +38,14 @@ const ONLY_LONG = [
   "kernel/e2e/bodies/early-answers",
   "kernel/e2e/bodies/memory",
   "kernel/e2e/bodies/uploads",
+  "client/e2e/clients",
   "kernel/e2e/callers/encrypted-large",
   "features/claims/e2e/brokers",
   "features/claims/e2e/publish",
   "kernel/e2e/contract/budget",
   "kernel/e2e/contract/conformance-suite",
   "kernel/e2e/contract/defects-of-time",
+  "kernel/e2e/contract/examples",
   "kernel/e2e/contract/verify-alarm",
   "kernel/e2e/failures/chaos",
   "kernel/e2e/failures/leavers",
@@ -60,6 +62,7 @@ const ONLY_LONG = [
   "features/outbox/e2e/alerts",
   "package/e2e/beside",
   "package/e2e/newcomer",
+  "package/e2e/other-work",
   "package/e2e/template",
   "features/queues/e2e/parked-letters",
   "features/queues/e2e/alerts",
@@ -138,11 +141,12 @@ export default defineConfig({
     tags: [...PROGRAM_TAGS],
     projects: [
       {
-        // The pure parts, and what runs in Node: no platform needed. Each file has its own process, which takes no longer since Node
-        // keeps what it has compiled.
+        // The pure parts, and what runs in Node: no platform needed. A process of its own for each file would double the processor time.
         test: {
           name: "unit",
           include: ["test/**/{unit,property,docs,words}/**/*.test.ts", "test/house.test.ts"],
+          setupFiles: ["test/support/afterwards.ts"],
+          isolate: false,
           testTimeout: SUCCEEDS_WITHIN,
           expect: expectation,
         },

@@ -1,6 +1,7 @@
-// The test origin in its own process: `npx node test/support/origin-process.ts` prints its two URLs as a JSON line. Started by
-// `startOrigin`, it sends them over IPC and exits with its parent, however that ends. Its control API is JSON over HTTP on a
-// separate port, so that tests inside workerd can use it as well as tests in Node. It changes scripts and reads the journal.
+// Test origins in a process of their own: `npx node test/support/origin-process.ts` starts one and prints its two URLs as a JSON line. Started
+// by `startOrigin`, the process starts one for each message over IPC, sends its URLs back, and exits with its parent, however that
+// ends. The control API of an origin is JSON over HTTP on a separate port, so that tests inside workerd can use it as well as tests in
+// Node. It changes scripts, reads the journal, and ends the origin.
 
 import { createServer } from "node:http";
 import type { IncomingMessage } from "node:http";
@@ -25,6 +26,10 @@ async function startControl(parts: OriginParts, origin: OriginServer): Promise<s
       (body) => (body === null ? send(404, { error: "no such control call" }) : send(200, body)),
       (error: unknown) => send(400, { error: String(error) }),
     );
+  });
+  server.on("request", ({ method, url }, response) => {
+    // What still waits for an answer, of the origin or of this API, is gone with its connection.
+    if (method === "POST" && url === "/close") response.once("finish", () => server.close().closeAllConnections());
   });
   const { port } = await listen(server, 0);
   return `http://127.0.0.1:${port}`;
@@ -63,6 +68,7 @@ async function route(parts: OriginParts, origin: OriginServer, request: Incoming
       parts.holds.release(null);
       return {};
     case "POST /stop-listening":
+    case "POST /close":
       await origin.stopListening();
       return {};
     case "POST /start-listening":
@@ -79,14 +85,20 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   return body === "" ? {} : JSON.parse(body);
 }
 
-const parts = { journal: createJournal(), scripts: createScripts(), holds: createHolds() };
-const origin = await startOriginServer(parts);
-const controlUrl = await startControl(parts, origin);
-const started = { url: origin.url, controlUrl };
+interface StartedOrigin {
+  readonly url: string;
+  readonly controlUrl: string;
+}
+
+async function start(): Promise<StartedOrigin> {
+  const parts = { journal: createJournal(), scripts: createScripts(), holds: createHolds() };
+  const origin = await startOriginServer(parts);
+  return { url: origin.url, controlUrl: await startControl(parts, origin) };
+}
 
 if (process.send === undefined) {
-  process.stdout.write(`${JSON.stringify(started)}\n`);
+  process.stdout.write(`${JSON.stringify(await start())}\n`);
 } else {
   process.on("disconnect", () => process.exit(0));
-  process.send(started);
+  process.on("message", () => void start().then((started) => process.send?.(started)));
 }

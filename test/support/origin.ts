@@ -1,8 +1,8 @@
-// The test origin's client for tests in Node: starts the process and calls its control API. `connectOrigin` makes the same
-// client for an origin that is already running; it needs only `fetch`.
+// The test origin's client for tests in Node: starts an origin and calls its control API. All origins of a process are in one other
+// process, each with ports, scripts and a journal of its own. `connectOrigin` makes the same client for an origin that is already
+// running; it needs only `fetch`.
 
-import { fork } from "node:child_process";
-import { once } from "node:events";
+import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import * as v from "valibot";
 import type { Placement, Script } from "./origin-behaviour.ts";
@@ -42,7 +42,7 @@ export interface OriginClient {
 }
 
 export interface TestOrigin extends OriginClient {
-  readonly pid: number;
+  /** Refuses and ends all connections, for good. */
   close(): Promise<void>;
 }
 
@@ -81,25 +81,52 @@ function query(key: string | undefined): string {
   return key === undefined ? "" : `?key=${encodeURIComponent(key)}`;
 }
 
+/** The process of the origins; null before the first one, and after the process has ended. */
+let host: ChildProcess | null = null;
+/** Of origins that are not closed. While there are any, this process does not end by itself. */
+let open = 0;
+/** Resolves when all origins that were asked for have started: the process says of none whose it is. */
+let started: Promise<unknown> = Promise.resolve();
+
 export async function startOrigin(): Promise<TestOrigin> {
-  // No inherited flags: the origin must not load the test runner.
-  const child = fork(fileURLToPath(new URL("./origin-process.ts", import.meta.url)), [], { execArgv: [] });
-  const message: unknown = await new Promise((resolve, reject) => {
-    child.once("message", resolve);
-    child.once("error", reject);
-    child.once("exit", (code) => reject(new Error(`the test origin ended with code ${code} before it was ready`)));
-  });
-  const { url, controlUrl } = v.parse(startedMessage, message);
-  const { pid } = child;
-  if (pid === undefined) throw new Error("the test origin has no pid");
+  const starting = started.then(startInHost);
+  started = starting.catch(() => undefined);
+  const { url, controlUrl } = await starting;
+  let isOpen = true;
   return {
     ...connectOrigin(url, controlUrl),
-    pid,
     async close() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const exited = once(child, "exit");
-      child.kill("SIGKILL");
-      await exited;
+      if (!isOpen) return;
+      isOpen = false;
+      await fetch(`${controlUrl}/close`, { method: "POST" });
+      open -= 1;
+      if (open === 0) host?.channel?.unref();
     },
   };
+}
+
+async function startInHost(): Promise<v.InferOutput<typeof startedMessage>> {
+  const child = host ?? startHost();
+  child.channel?.ref();
+  open += 1;
+  const message: unknown = await new Promise((resolve, reject) => {
+    const failed = (code: number | null): void =>
+      reject(new Error(`the test origin ended with code ${code} before it was ready`));
+    child.once("message", (text) => {
+      child.off("exit", failed);
+      resolve(text);
+    });
+    child.once("exit", failed);
+    child.send("start");
+  });
+  return v.parse(startedMessage, message);
+}
+
+function startHost(): ChildProcess {
+  // No inherited flags: the origins must not load the test runner.
+  const child = fork(fileURLToPath(new URL("./origin-process.ts", import.meta.url)), [], { execArgv: [] });
+  child.unref();
+  child.once("exit", () => (host = null));
+  host = child;
+  return child;
 }
