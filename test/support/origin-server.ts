@@ -3,7 +3,7 @@
 
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { answer } from "./origin-answer.ts";
 import type { Behaviour, Holds, Scripts } from "./origin-behaviour.ts";
 import type { Journal, RecordedRequest } from "./origin-journal.ts";
@@ -30,6 +30,8 @@ export interface OriginServer {
 
 export async function startOriginServer(parts: OriginParts): Promise<OriginServer> {
   let accepted = 0;
+  /** Also those that are no longer HTTP, which `closeAllConnections` leaves open. */
+  const sockets = new Set<Socket>();
   // No time limits, because an idle connection that the origin closed by itself would look like a scripted fault.
   const limits = { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, maxHeaderSize: 256 * 1024 };
   const server = createServer(limits, (request, response) => {
@@ -38,7 +40,11 @@ export async function startOriginServer(parts: OriginParts): Promise<OriginServe
       request.socket.destroy();
     });
   });
-  server.on("connection", () => (accepted += 1));
+  server.on("connection", (socket) => {
+    accepted += 1;
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   server.on("upgrade", (request, socket, firstBytes) => {
     parts.journal.settle(parts.journal.arrive(request), null);
     echoWebSocket(request, socket, firstBytes);
@@ -50,7 +56,7 @@ export async function startOriginServer(parts: OriginParts): Promise<OriginServe
     stopListening: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        for (const socket of sockets) socket.destroy();
       }),
     async startListening() {
       if (!server.listening) await listen(server, port);

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { endpoint, freshKey, openRequest, rawRequest } from "../http.ts";
 import type { HeaderPair, RawRequest, RawResponse } from "../http.ts";
@@ -163,6 +164,21 @@ describe("faults", () => {
     await expect(open.response).rejects.toThrow(LOST);
     await expect(origin.arrived(key, 1, 50)).rejects.toThrow("0 of 1");
     expect(await origin.effects(key)).toBe(0);
+  });
+});
+
+describe("several in one process", () => {
+  it("have requests of their own, and one that is closed ends its connections, of WebSockets too", async () => {
+    const [other, closed] = await Promise.all([startOrigin(), startOrigin()]);
+    await fetch(other.url, { method: "POST" });
+    const socket = new WebSocket(closed.url.replace("http", "ws"));
+    await once(socket, "open");
+    const ended = once(socket, "close");
+    await closed.close();
+    await ended;
+    await expect(fetch(closed.url)).rejects.toThrow("fetch failed");
+    expect([await other.effects(), (await other.requests()).length]).toEqual([1, 1]);
+    await other.close();
   });
 });
 
