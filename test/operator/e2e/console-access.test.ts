@@ -181,12 +181,14 @@ describe("a session", () => {
   it("is invalid when one character of it is changed", async () => {
     const cookie = await session(READ_TOKEN);
     expect((await send(BASE, { cookie })).status).toBe(200);
-    const [name, role, end, ...rest] = cookie.split(/[=.]/);
-    const forged = [
-      `${name}=admin.${end}.${rest.join(".")}`,
-      `${name}=${role}.${Number(end) + 1}.${rest.join(".")}`,
-      `${name}=${role}.${end}.${rest.join(".").slice(0, -1)}${cookie.endsWith("0") ? "1" : "0"}`,
-    ];
+    const cut = cookie.indexOf("=") + 1;
+    const parts = cookie.slice(cut).split(".");
+    expect(parts).toHaveLength(3);
+    // Not the last character of a part: some of its bits belong to no byte.
+    const forged = parts.map((part, index) => {
+      const changed = `${part.slice(0, 5)}${part[5] === "A" ? "B" : "A"}${part.slice(6)}`;
+      return cookie.slice(0, cut) + parts.with(index, changed).join(".");
+    });
     for (const one of forged) expect(isSignIn(await send(BASE, { cookie: one }))).toBe(true);
   });
 
