@@ -9,6 +9,7 @@ import { monitorEndpoint, type MonitorPorts, type AskMonitor } from "./monitor.t
 import { elsewhereIn, type FindObject } from "../../kernel/elsewhere.ts";
 import { locateKey, OPTIONS, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { shardAddressOf } from "../../kernel/object/shard-address.ts";
+import { keyHashOf } from "../../kernel/record/units.ts";
 import { STATUS_HEADER } from "../../kernel/request/headers.ts";
 import { MONITOR_CALL, NO_MONITOR_STATUS } from "./monitor-question.ts";
 
@@ -40,14 +41,14 @@ export function monitorAsker(namespace: DurableObjectNamespace, findObject: Find
         if (located !== null) return located;
         const body = JSON.stringify(question);
         const address = shardAddressOf(placing, layout);
-        const given = await withRetries(() =>
-          shardStub(namespace, address).fetch(MONITOR_CALL.url, { ...OPTIONS, body }),
-        );
+        const call = (): Promise<Response> =>
+          shardStub(namespace, address).fetch(MONITOR_CALL.url, { ...OPTIONS, body });
+        const given = await withRetries(call, placing);
         return elsewhereIn(given) ?? { kind: "given", given };
       });
       return answer !== null && isNotHere(answer) ? "not-found" : answer;
     } catch (error) {
-      console.error({ message: "shard unavailable", reason: String(error) });
+      console.error({ message: "shard unavailable", keyHash: keyHashOf(placing), reason: String(error) });
       return null;
     }
   };

@@ -4,6 +4,7 @@
 import type { Layout } from "../../kernel/config/layout.ts";
 import { type FindObject, isSameLayout, type PreviousLayouts } from "../../kernel/elsewhere.ts";
 import type { Policy } from "../../kernel/record/record.ts";
+import { keyHashOf } from "../../kernel/record/units.ts";
 import { joinedPosition } from "../../kernel/record/position.ts";
 import {
   type AskPosition,
@@ -17,7 +18,7 @@ import {
 } from "./claim-message.ts";
 import { recordNames } from "../../kernel/request/exchange-request.ts";
 import { placingOf } from "../../kernel/request/message.ts";
-import { askObject, locateKey, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
+import { askObject, keysInLog, locateKey, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { shardAddressOf, type ShardAddress, shardTitle } from "../../kernel/object/shard-address.ts";
 
 const UNAVAILABLE: ClaimAnswer = { state: "unavailable" };
@@ -38,7 +39,8 @@ export function claimsCaller(namespace: DurableObjectNamespace, findObject: Find
         });
         return answer ?? UNAVAILABLE;
       } catch (error) {
-        console.error({ message: "a claim's record was not found", reason: String(error) });
+        const keyHash = keyHashOf(request.entry.record.id);
+        console.error({ message: "a claim's record was not found", keyHash, reason: String(error) });
         return UNAVAILABLE;
       } finally {
         calls.leave();
@@ -110,12 +112,13 @@ class SharedCalls {
 
   async #send(address: ShardAddress, entries: readonly WaitingEntry[]): Promise<void> {
     const message = { policy: this.#policy, entries: entries.map(({ entry }) => entry) };
-    const replies = await withRetries(() => askObject(shardStub(this.#namespace, address), CLAIMS_CALL, message)).catch(
-      (error: unknown): readonly ClaimReply[] => {
-        console.error({ message: "shard unavailable", reason: String(error) });
-        return [];
-      },
-    );
+    const ids = message.entries.map(({ record }) => record.id);
+    const ask = (): Promise<readonly ClaimReply[]> =>
+      askObject(shardStub(this.#namespace, address), CLAIMS_CALL, message);
+    const replies = await withRetries(ask, ...ids).catch((error: unknown): readonly ClaimReply[] => {
+      console.error({ message: "shard unavailable", ...keysInLog(ids), reason: String(error) });
+      return [];
+    });
     this.#walking += entries.length;
     for (const [index, { answer }] of entries.entries()) answer(replies[index] ?? UNAVAILABLE);
   }

@@ -139,7 +139,8 @@ export class QueueConsumer {
         await this.#ports.reportAlert({ alert: "dead-letter", queue, messageId: message.id, reason, recordId });
       }
     } catch (error) {
-      console.error({ message: "delivery failed", queue: this.#queue.queue, reason: String(error) });
+      const keyHash = read.kind === "exchange" ? keyHashOf(read.exchange.head.record.id) : null;
+      console.error({ message: "delivery failed", queue: this.#queue.queue, keyHash, reason: String(error) });
     } finally {
       const { decision } = handled;
       if (isOver) message.ack();

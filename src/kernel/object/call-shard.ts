@@ -156,9 +156,9 @@ async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer
   if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();
 }
 
-/** `id`: of the record that the call is about, for the log; `null`: it is not about one. */
-export async function withRetries<T>(call: () => Promise<T>, id: string | null = null): Promise<T> {
-  const about = id === null ? null : { keyHash: keyHashOf(id) };
+/** `ids`: of the records that the call is about, for the log. */
+export async function withRetries<T>(call: () => Promise<T>, ...ids: readonly string[]): Promise<T> {
+  const about = keysInLog(ids);
   for (const pauseMs of PAUSES_MS) {
     try {
       return await call();
@@ -170,6 +170,12 @@ export async function withRetries<T>(call: () => Promise<T>, id: string | null =
     }
   }
   return call();
+}
+
+/** How a line of the log names the keys that it is about. */
+export function keysInLog(ids: readonly string[]): object {
+  const keyHashes = ids.map(keyHashOf);
+  return keyHashes.length > 1 ? { keyHashes } : { keyHash: keyHashes[0] };
 }
 
 /** The platform's sign that more calls make it worse (Durable Objects documentation, "Error handling"). */

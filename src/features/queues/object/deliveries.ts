@@ -8,7 +8,7 @@ import { type AnsweredCall, rawCall, respondToCall } from "../../../kernel/call.
 import { answerFromResponse, type ExchangeAnswer, problemAnswer } from "../../../kernel/object/exchange-answer.ts";
 import type { ExchangeRunner } from "../../../kernel/object/exchanges.ts";
 import type { ClientProblem } from "../../../kernel/record/problem.ts";
-import { epochMs } from "../../../kernel/record/units.ts";
+import { epochMs, keyHashOf } from "../../../kernel/record/units.ts";
 import { SMALL_BYTES } from "../../../kernel/request/body.ts";
 import { ECHO_HEADER, PARKED, STATUS_HEADER } from "../../../kernel/request/headers.ts";
 import { type DeliveryReport, reportOf, reportOfWhole } from "../delivery-report.ts";
@@ -21,7 +21,7 @@ import {
 } from "../../../kernel/request/message.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { CallShard } from "../../../kernel/request/protect.ts";
-import { isOverloaded, shardStub } from "../../../kernel/object/call-shard.ts";
+import { isOverloaded, keysInLog, shardStub } from "../../../kernel/object/call-shard.ts";
 import { shardAddressOf, type ShardAddress } from "../../../kernel/object/shard-address.ts";
 
 /** Several messages of a queue together. */
@@ -96,7 +96,8 @@ async function askTogether(
     return await response.json();
   } catch (error) {
     // Each message has its attempt's id, so whatever has begun is not begun again.
-    console.warn({ message: "deliveries in one call failed", reason: String(error) });
+    const keys = keysInLog(exchanges.map(({ head }) => head.record.id));
+    console.warn({ message: "deliveries in one call failed", ...keys, reason: String(error) });
     return isOverloaded(error) ? null : [];
   }
 }
@@ -156,7 +157,8 @@ async function answerDeliveries(
     try {
       return await run(message);
     } catch (error) {
-      console.error({ message: "a delivery failed", reason: String(error) });
+      const keyHash = keyHashOf(message.head.record.id);
+      console.error({ message: "a delivery failed", keyHash, reason: String(error) });
       return null;
     }
   });
