@@ -33,6 +33,7 @@ export { inertAtMonitors };
 /** For the monitors of accepted requests. Their answers come from whichever object keeps the record, and no body is at stake. */
 export function monitorAsker(namespace: DurableObjectNamespace, findObject: FindObject): AskMonitor {
   return async (placing, layouts, questionIn) => {
+    const names = { keyHash: keyHashOf(placing) };
     try {
       const answer = await findObject(placing, layouts, async (layout, previous) => {
         const question = await questionIn(layout, previous);
@@ -43,12 +44,12 @@ export function monitorAsker(namespace: DurableObjectNamespace, findObject: Find
         const address = shardAddressOf(placing, layout);
         const call = (): Promise<Response> =>
           shardStub(namespace, address).fetch(MONITOR_CALL.url, { ...OPTIONS, body });
-        const given = await withRetries(call, placing);
+        const given = await withRetries(call, names);
         return elsewhereIn(given) ?? { kind: "given", given };
       });
       return answer !== null && isNotHere(answer) ? "not-found" : answer;
     } catch (error) {
-      console.error({ message: "shard unavailable", keyHash: keyHashOf(placing), reason: String(error) });
+      console.error({ message: "shard unavailable", ...names, reason: String(error) });
       return null;
     }
   };

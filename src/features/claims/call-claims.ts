@@ -112,11 +112,11 @@ class SharedCalls {
 
   async #send(address: ShardAddress, entries: readonly WaitingEntry[]): Promise<void> {
     const message = { policy: this.#policy, entries: entries.map(({ entry }) => entry) };
-    const ids = message.entries.map(({ record }) => record.id);
+    const names = keysInLog(message.entries.map(({ record }) => record.id));
     const ask = (): Promise<readonly ClaimReply[]> =>
       askObject(shardStub(this.#namespace, address), CLAIMS_CALL, message);
-    const replies = await withRetries(ask, ...ids).catch((error: unknown): readonly ClaimReply[] => {
-      console.error({ message: "shard unavailable", ...keysInLog(ids), reason: String(error) });
+    const replies = await withRetries(ask, names).catch((error: unknown): readonly ClaimReply[] => {
+      console.error({ message: "shard unavailable", ...names, reason: String(error) });
       return [];
     });
     this.#walking += entries.length;

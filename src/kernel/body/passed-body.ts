@@ -3,13 +3,14 @@
 
 import type { OriginResponse } from "../object/origin-call.ts";
 import type { ObjectTimers } from "../object/timers.ts";
+import type { LogNames } from "../request/message.ts";
 import type { Spool } from "./spool.ts";
 
 export class PassedBody {
   readonly #response: OriginResponse;
   readonly #spool: Spool;
   /** Of the record, for the log. */
-  readonly #keyHash: string;
+  readonly #names: LogNames;
   readonly #isWhole: Promise<boolean>;
   /** The whole body, if it is shared as one buffer. */
   #bytes: Uint8Array | null = null;
@@ -17,8 +18,8 @@ export class PassedBody {
   #isCutOff = false;
 
   /** Begins to read at once. `spool` must be empty and belongs to this body alone. */
-  constructor(response: OriginResponse, spool: Spool, keyHash: string) {
-    this.#keyHash = keyHash;
+  constructor(response: OriginResponse, spool: Spool, names: LogNames) {
+    this.#names = names;
     this.#response = response;
     this.#spool = spool;
     this.#isWhole = this.#read();
@@ -83,7 +84,7 @@ export class PassedBody {
   }
 
   #breakWith(error: unknown): void {
-    console.error({ message: "an answer could not be passed on", keyHash: this.#keyHash, reason: String(error) });
+    console.error({ message: "an answer could not be passed on", ...this.#names, reason: String(error) });
     this.cutOff();
   }
 }

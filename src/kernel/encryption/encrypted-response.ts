@@ -1,10 +1,9 @@
 // The response of an `encrypt_responses` route, as it is stored and as its caller gets it. Status, headers and the size of the body are
 // encrypted together, so a body that lacks its end does not open either. An operator, or a copy of the database, has no key.
 
-import { keyHashOf } from "../record/units.ts";
 import { bytesOfHex, hexText } from "../request/digest.ts";
 import { type CallersKey, type RequestEncryption, SECRET_ID_DIGITS } from "./encryption.ts";
-import type { ExchangeHead } from "../request/message.ts";
+import { type ExchangeHead, logNames, type NamedExchange } from "../request/message.ts";
 import { BodyCipher, HEAD_PLACE, placeInChunk, PREFIX_BYTES } from "./body-cipher.ts";
 import type { EncryptedResponse, StoredBody, StoredResponse } from "../store/response-rows.ts";
 
@@ -81,12 +80,13 @@ export interface OpenedResponse {
 /** Opens a response with a request's keys; `null` when none of them is the right one, or a byte is not as it was. Logs why. */
 export async function openResponse(
   { envelope, body }: EncryptedResponse,
-  { record, encryption }: Pick<ExchangeHead, "record" | "encryption">,
+  head: NamedExchange & Pick<ExchangeHead, "encryption">,
 ): Promise<OpenedResponse | null> {
+  const { encryption } = head;
   const begin = envelope.subarray(0, BEGIN_BYTES);
   const secretId = hexText(begin.subarray(1, 1 + ID_BYTES));
   const fail = (reason: string): null => {
-    console.error({ message: "an encrypted response does not open", keyHash: keyHashOf(record.id), secretId, reason });
+    console.error({ message: "an encrypted response does not open", ...logNames(head), secretId, reason });
     return null;
   };
   if (encryption === undefined) return fail("the request's route is not encrypted");

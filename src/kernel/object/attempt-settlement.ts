@@ -4,10 +4,9 @@
 import type { LifeCycleEvent, PauseAdvice, LifeCycleStep } from "../record/events.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
-import { keyHashOf } from "../record/units.ts";
 import { type EndReason, judgeUnanswered, type NoResult, type UnansweredEnd } from "../record/verdict.ts";
 import { type HeaderPairs, retryAfterIn } from "../request/headers.ts";
-import type { ExchangeHead } from "../request/message.ts";
+import { type ExchangeHead, type LogNames, logNames } from "../request/message.ts";
 import { type AnswerFor, POLL_MS } from "./answers.ts";
 import { type ExchangeAnswer, problemAnswer } from "./exchange-answer.ts";
 import type { OriginResponse } from "./origin-call.ts";
@@ -35,15 +34,14 @@ export class AttemptSettlement {
     this.#step = step;
   }
 
-  /** Of the record, for the log. */
-  get keyHash(): string {
-    return keyHashOf(this.#head.record.id);
+  get names(): LogNames {
+    return logNames(this.#head);
   }
 
   /** Only a failure of the store means that the response could not be stored; any other error is a bug. */
   report(error: unknown): void {
     const message = error instanceof StoreError ? "response could not be stored" : "unexpected error in an attempt";
-    console.error({ message, keyHash: this.keyHash, reason: String(error) });
+    console.error({ message, ...this.names, reason: String(error) });
   }
 
   /** The answer for the attempt's own client: the first one that is given. */

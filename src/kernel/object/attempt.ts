@@ -158,7 +158,7 @@ export class OriginAttempt {
       return;
     }
     this.#end = type;
-    const passed = new PassedBody(response, passingSpool(this.#ports, this.#manner), this.#settlement.keyHash);
+    const passed = new PassedBody(response, passingSpool(this.#ports, this.#manner), this.#settlement.names);
     this.#passed = passed;
     this.#lockedUntil = step.record?.attempt.lockedUntil ?? this.#lockedUntil;
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
@@ -227,8 +227,8 @@ export class OriginAttempt {
       this.#settlement.result(response, null);
       this.#kept = false;
     };
-    const { keyHash } = this.#settlement;
-    this.#overflow = new OverflowBucket({ name: this.id, keyHash, remote, spool, lost, ...this.#manner });
+    const { names } = this.#settlement;
+    this.#overflow = new OverflowBucket({ name: this.id, names, remote, spool, lost, ...this.#manner });
     await spool.flush();
     await this.#overflow.begin();
     this.#begin(response, spool);

@@ -25,6 +25,8 @@ import {
   type ExchangeRequest,
   encodeExchange,
   EXCHANGE_CALL,
+  type LogNames,
+  logNames,
   OFFER_CALL,
   placingOf,
   UPLOAD_CALL,
@@ -42,14 +44,14 @@ export function shardCaller(namespace: DurableObjectNamespace, findObject: FindO
   return async ({ layouts }, exchange) => {
     const { own, previous: before } = layouts;
     const isSentOnce = exchange.rest !== null;
-    const keyHash = keyHashOf(exchange.head.record.id);
+    const names = logNames(exchange.head);
     try {
       const response = await findObject(placingOf(exchange.head.record), layouts, async (at, previous) => {
         const addressed = { layout: at, exchange: await inLayout(exchange, at, own, previous) };
         // The request itself is the question, unless its body can be sent only once, or may not go where it does not belong.
         const isElsewhere = at.jurisdiction !== own.jurisdiction;
         if (isElsewhere || (isSentOnce && (before.length > 0 || hasClosed))) {
-          const located = await locateKey(namespace, at, addressed.exchange.head);
+          const located = await locateKey(namespace, at, addressed.exchange.head, names);
           hasClosed ||= located !== null;
           if (located !== null) return located;
         }
@@ -61,10 +63,11 @@ export function shardCaller(namespace: DurableObjectNamespace, findObject: FindO
         if (!canSendBody(exchange)) throw new Error("the key begins elsewhere since its body was sent");
         return elsewhere;
       });
-      if (response === null) console.error({ message: "a key begins in none of the objects that were asked", keyHash });
+      if (response === null)
+        console.error({ message: "a key begins in none of the objects that were asked", ...names });
       return response ?? "nowhere";
     } catch (error) {
-      console.error({ message: "shard unavailable", keyHash, reason: String(error) });
+      console.error({ message: "shard unavailable", ...names, reason: String(error) });
       return null;
     }
   };
@@ -95,27 +98,28 @@ export function locateKey(
   namespace: DurableObjectNamespace,
   at: Layout,
   { record, previous }: PlacedRecord,
+  names: LogNames = { keyHash: keyHashOf(record.id) },
 ): Promise<BeginsElsewhere | null> {
   const { id, olderIds, placedBy, route } = record;
-  const names = { id, route, ...(olderIds && { olderIds }), ...(placedBy === undefined ? null : { placedBy }) };
-  const placed = { record: names, ...(previous === undefined ? null : { previous }) };
+  const named = { id, route, ...(olderIds && { olderIds }), ...(placedBy === undefined ? null : { placedBy }) };
+  const placed = { record: named, ...(previous === undefined ? null : { previous }) };
   const ask = () => askObject(shardStub(namespace, shardAddressOf(placingOf(record), at)), LOCATE_CALL, placed);
-  return withRetries(ask, id);
+  return withRetries(ask, names);
 }
 
 async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<Response> {
   const { exchange } = at;
-  const { id } = exchange.head.record;
+  const names = logNames(exchange.head);
   if (exchange.rest !== null) {
     // Not retried: bytes that were read from a stream cannot be sent again.
     const { stream, taken } = streamMessage(exchange, exchange.rest);
     return endAfter(await post(namespace, at, UPLOAD_CALL, stream), taken);
   }
   if (exchange.body.byteLength > SMALL_BYTES) {
-    return withRetries(() => offer(exchange, (stream) => post(namespace, at, OFFER_CALL, stream)), id);
+    return withRetries(() => offer(exchange, (stream) => post(namespace, at, OFFER_CALL, stream)), names);
   }
   const message = encodeExchange(exchange);
-  return withRetries(() => post(namespace, at, EXCHANGE_CALL, message), id);
+  return withRetries(() => post(namespace, at, EXCHANGE_CALL, message), names);
 }
 
 /** A stub that has failed stays broken (platform rule), so each try has its own. */
@@ -156,15 +160,14 @@ async function freeAfter(exchange: ExchangeRequest, taken: Promise<void>, answer
   if ((await firstOf(isAnswer, FAILING_MS)) !== false) exchange.free();
 }
 
-/** `ids`: of the records that the call is about, for the log. */
-export async function withRetries<T>(call: () => Promise<T>, ...ids: readonly string[]): Promise<T> {
-  const about = keysInLog(ids);
+/** `names`: what the call is about, for the log. */
+export async function withRetries<T>(call: () => Promise<T>, names: object = {}): Promise<T> {
   for (const pauseMs of PAUSES_MS) {
     try {
       return await call();
     } catch (error) {
       if (isOverloaded(error)) throw error;
-      console.warn({ message: "shard call failed, trying again", ...about, reason: String(error) });
+      console.warn({ message: "shard call failed, trying again", ...names, reason: String(error) });
       // Jitter.
       await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random())));
     }

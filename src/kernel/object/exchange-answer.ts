@@ -2,9 +2,10 @@
 
 import { type ExchangeOutcome, outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
+import { instanceOf } from "../record/units.ts";
 import { type HeaderPairs, headersOf, NULL_BODY_STATUSES } from "../request/headers.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import { newInstance, problemResponse } from "../request/problem-response.ts";
+import { problemResponse } from "../request/problem-response.ts";
 
 /** The status line and the headers of a response. */
 export interface ResponseHead {
@@ -20,8 +21,6 @@ export interface ExchangeAnswer {
   readonly status: number;
   readonly response: Response;
   readonly outcome: ExchangeOutcome;
-  /** The `instance` of its problem; none if it is no problem. */
-  readonly instance?: string;
   /** Whether its body is a stream, which has to be cancelled if the client has disconnected. */
   readonly isStreamed: boolean;
   /** Whether it is the origin's, and here to its end. */
@@ -33,7 +32,7 @@ export interface ExchangeAnswer {
 export function answerFromResponse(
   response: Response,
   outcome: ExchangeOutcome,
-  more: Partial<Pick<ExchangeAnswer, "instance" | "isStreamed">> = {},
+  more: Partial<Pick<ExchangeAnswer, "isStreamed">> = {},
 ): ExchangeAnswer {
   const { status } = response;
   const header = (name: string): string | null => response.headers.get(name);
@@ -41,13 +40,16 @@ export function answerFromResponse(
 }
 
 export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
-  return problemAnswerAs(outcomeOf(problem.code), problem, request.echo);
+  return problemAnswerAs(outcomeOf(problem.code), problem, request.echo, instanceOf(request.attemptId));
 }
 
-/** The name of its occurrence goes to the log too. */
-export function problemAnswerAs(outcome: ExchangeOutcome, problem: Problem, echo: string): ExchangeAnswer {
-  const instance = newInstance();
-  return answerFromResponse(problemResponse(problem, echo, instance), outcome, { instance });
+export function problemAnswerAs(
+  outcome: ExchangeOutcome,
+  problem: Problem,
+  echo: string,
+  instance?: string,
+): ExchangeAnswer {
+  return answerFromResponse(problemResponse(problem, echo, instance), outcome);
 }
 
 /** An answer of the origin, now or before: its `headers` as far as they are sent, and those that the gateway adds. */

@@ -5,10 +5,10 @@
 import type { LifeCycleEvent } from "../record/events.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { Started } from "../record/record.ts";
-import { type AttemptId, attemptId, type EpochMs, epochMs, type RecordId, keyHashOf } from "../record/units.ts";
+import { type AttemptId, attemptId, type EpochMs, epochMs, type RecordId } from "../record/units.ts";
 import type { FeatureActions, PerformedExchange } from "../object-feature.ts";
 import type { BeginsElsewhere } from "../elsewhere.ts";
-import { type ExchangeHead, storedHead } from "../request/message.ts";
+import { type ExchangeHead, logNames, storedHead } from "../request/message.ts";
 import type { KeyCount } from "../request/scope.ts";
 import { verificationInForm, verificationText } from "../request/origin-key.ts";
 import { logFailure } from "../traffic/bookkeep.ts";
@@ -136,7 +136,7 @@ export class Exchange {
     const stored = event.accept === undefined || !body.isHere ? null : () => this.#stored();
     const { entry, reply } = steps.take(id, event, policy, now, attachmentsOf(head, stored));
     if (reply.type === "replay" || reply.type === "in-flight") span.attempt = reply.record.attempt.number;
-    if (isIncomparable(reply, { head, entry })) warnOfEncrypted(id);
+    if (isIncomparable(reply, { head, entry })) warnOfEncrypted(head);
     const leftMs = this.#giveUpAt - performance.now();
     const { isHere: isBodyHere } = body;
     return decideAction(reply, {
@@ -232,7 +232,7 @@ export class Exchange {
       if (record.accepted !== undefined) return await this.#performer("startAccepted")(this.#performed, record);
       return await runAttempt(this.#id, record, this.#incoming, this.#shared).attempt.answer;
     } catch (error) {
-      console.error({ message: "exchange failed", keyHash: keyHashOf(this.#id), reason: String(error) });
+      console.error({ message: "exchange failed", ...logNames(this.#incoming.head), reason: String(error) });
       return this.#refuse({ code: "store-unavailable" });
     }
   }
@@ -273,8 +273,8 @@ function attachmentsOf(head: ExchangeHead, stored: (() => StoredRequest) | null)
   };
 }
 
-function warnOfEncrypted(recordId: RecordId): void {
+function warnOfEncrypted(head: ExchangeHead): void {
   const message =
     'an encrypted record does not open, because the request\'s route is not encrypted: write encrypt_responses = "past"';
-  console.warn({ message, keyHash: keyHashOf(recordId) });
+  console.warn({ message, ...logNames(head) });
 }

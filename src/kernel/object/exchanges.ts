@@ -2,8 +2,8 @@
 
 import { type Due, nextDue } from "../due.ts";
 import type { ClientProblem } from "../record/problem.ts";
-import { epochMs, type EpochMs, timeAfter, type RecordId, keyHashOf } from "../record/units.ts";
-import type { ExchangeHead } from "../request/message.ts";
+import { epochMs, type EpochMs, timeAfter, type RecordId, keyHashOf, instanceOf } from "../record/units.ts";
+import { type ExchangeHead, logNames } from "../request/message.ts";
 import { type BeginsElsewhere, elsewhereResponse, type PlacedRecord } from "../elsewhere.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import type { FeatureActions, ObjectFeature, ObjectFeatures, ObjectKernel } from "../object-feature.ts";
@@ -112,7 +112,7 @@ export class ExchangeRunner {
     const span = this.#begin(head);
     const answer = await this.#answer({ head, body, caller, span });
     if ("kind" in answer) return null;
-    this.#shared.reporter.end(span, answer.status, answer.outcome, answer.instance);
+    this.#shared.reporter.end(span, answer.status, answer.outcome);
     leaveIfGone(answer, caller);
     this.#restoreAlarm();
     return answer;
@@ -122,7 +122,7 @@ export class ExchangeRunner {
   #answer(incoming: IncomingRequest): ExchangeAnswer | Promise<ExchangeAnswer | BeginsElsewhere> {
     const refused = (error: unknown): ExchangeAnswer => {
       if (!(error instanceof UnreadableError)) throw error;
-      console.error({ message: error.message, keyHash: keyHashOf(incoming.head.record.id) });
+      console.error({ message: error.message, ...logNames(incoming.head) });
       return problemAnswer(incoming.head, { code: "store-unavailable" });
     };
     try {
@@ -194,12 +194,13 @@ export class ExchangeRunner {
     return true;
   }
 
-  #begin({ record, telemetry }: ExchangeHead): ExchangeSpan {
-    return this.#shared.reporter.begin({ route: record.route, recordId: record.id, telemetry });
+  #begin({ record, request, telemetry }: ExchangeHead): ExchangeSpan {
+    const instance = instanceOf(request.attemptId);
+    return this.#shared.reporter.begin({ route: record.route, recordId: record.id, instance, telemetry });
   }
 
-  #finish(span: ExchangeSpan, { response, outcome, instance }: ExchangeAnswer): Response {
-    return this.#shared.reporter.finish(span, response, outcome, instance);
+  #finish(span: ExchangeSpan, { response, outcome }: ExchangeAnswer): Response {
+    return this.#shared.reporter.finish(span, response, outcome);
   }
 
   /**

@@ -2,7 +2,6 @@
 // the client cannot influence it (for example by disconnecting). Every deadline of the call is enforced here, and whether the origin can be
 // reached at all is found out before anything is sent (`OriginReachability`).
 
-import { keyHashOf } from "../record/units.ts";
 import type { Origin } from "../config/resolved.ts";
 import type { Attempt, Started } from "../record/record.ts";
 import { type BrokenOff, finalStatus, type UnansweredEnd } from "../record/verdict.ts";
@@ -18,7 +17,7 @@ import {
   type HeadersView,
   responseHeaders,
 } from "../request/headers.ts";
-import type { ExchangeHead } from "../request/message.ts";
+import { type ExchangeHead, type LogNames, logNames } from "../request/message.ts";
 import type { Fetcher } from "../request/pass-through.ts";
 import { logFailure } from "../traffic/bookkeep.ts";
 import { TRACEPARENT_HEADER, traceparentOf } from "../traffic/trace-context.ts";
@@ -48,8 +47,7 @@ export type OriginOutcome = OriginResponse | UnansweredEnd;
 
 /** One request to the origin. */
 export interface OriginRequest {
-  /** Of the record, for the log. */
-  readonly keyHash: string;
+  readonly names: LogNames;
   readonly origin: Origin;
   readonly method: string;
   readonly url: string;
@@ -75,9 +73,8 @@ export function originRequest(head: ExchangeHead, body: RequestBody, { attempt, 
   const { timeoutMs, idleTimeoutMs } = head.rules;
   const totalMs = accepted === undefined ? null : timeoutMs + LONGEST_ANSWER_MS;
   const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
-  const keyHash = keyHashOf(head.record.id);
   return {
-    keyHash,
+    names: logNames(head),
     origin,
     method,
     url,
@@ -116,8 +113,8 @@ export async function callOrigin(
   const broken: Broken = (error) => {
     deadline.end();
     if (network) logFailure("noting a broken call", () => reachability.broke(call.url));
-    const { keyHash } = call;
-    console.warn({ message: "origin call failed", keyHash, timedOut: deadline.passed, reason: String(error) });
+    const { passed: timedOut } = deadline;
+    console.warn({ message: "origin call failed", ...call.names, timedOut, reason: String(error) });
     return { kind: deadline.passed ? "timed-out" : "dropped" };
   };
   // Only the call may be in this block: every exception in it counts as a broken call.

@@ -3,8 +3,8 @@
 // disconnects. The number of waiters is bounded, so that requests with one key cannot take memory from all others. When all places are
 // taken, the caller who has most of them gives one up to a caller who has fewer.
 
-import { type RecordId, keyHashOf } from "../record/units.ts";
-import type { ExchangeHead } from "../request/message.ts";
+import type { RecordId } from "../record/units.ts";
+import { type ExchangeHead, logNames } from "../request/message.ts";
 import type { AnswerFor } from "./answers.ts";
 import type { ExchangeAnswer } from "./exchange-answer.ts";
 import type { ObjectTimers } from "./timers.ts";
@@ -86,8 +86,7 @@ function wokenWith(answerFor: AnswerFor, head: ExchangeHead): WokenWaiter {
   try {
     return { kind: "answered", answer: answerFor(head) };
   } catch (error) {
-    const keyHash = keyHashOf(head.record.id);
-    console.error({ message: "an answer could not be shared", keyHash, reason: String(error) });
+    console.error({ message: "an answer could not be shared", ...logNames(head), reason: String(error) });
     return RECHECK;
   }
 }

@@ -9,12 +9,13 @@ import { PART_BYTES, type RemoteBodies, type RemoteUpload } from "./remote-bodie
 import type { ScheduledWork } from "../object/timers.ts";
 import { type BodyCipher, plainSizeAt, storedSize } from "../encryption/body-cipher.ts";
 import { type BytePipe, bytePipe, type ReaderPatience } from "../body/byte-pipe.ts";
+import type { LogNames } from "../request/message.ts";
 import type { Spool } from "../body/spool.ts";
 
 export interface OverflowOptions {
   readonly name: string;
   /** Of the record, for the log. */
-  readonly keyHash: string;
+  readonly names: LogNames;
   readonly remote: RemoteBodies;
   readonly spool: Spool;
   /** Encrypts what is uploaded; `null` for none. */
@@ -97,8 +98,8 @@ export class OverflowBucket {
   }
 
   #report(error: unknown): void {
-    const { keyHash } = this.#options;
-    console.error({ message: "a body could not be uploaded to R2", keyHash, reason: String(error) });
+    const { names } = this.#options;
+    console.error({ message: "a body could not be uploaded to R2", ...names, reason: String(error) });
   }
 
   /** What is uploaded, once it is known. */

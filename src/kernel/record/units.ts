@@ -33,6 +33,12 @@ export const KEY_HASH_DIGITS = 32;
 /** What stands for the key in logs: the first half of a record's name, or of any text that begins with it. */
 export const keyHashOf = (id: string): string => id.slice(0, KEY_HASH_DIGITS);
 
+/**
+ * What stands for an exchange in logs, by a UUID of its own: the `instance` of the problem that its client may get (RFC 9457, section 3.1.5). It is
+ * random, so it tells nothing about the record.
+ */
+export const instanceOf = (uuid: string): string => `urn:uuid:${uuid}`;
+
 export const epochMs = (value: number): EpochMs => value as EpochMs;
 export const durationMs = (value: number): DurationMs => value as DurationMs;
 export const bodyNumber = (value: number): BodyNumber => value as BodyNumber;

@@ -6,7 +6,14 @@ import { rawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import type { Origin, RouteRules } from "../config/resolved.ts";
 import type { MessageFacts } from "../record/parked-message.ts";
-import type { AttemptId, DurationMs, Fingerprint, RecordId } from "../record/units.ts";
+import {
+  type AttemptId,
+  type DurationMs,
+  type Fingerprint,
+  instanceOf,
+  keyHashOf,
+  type RecordId,
+} from "../record/units.ts";
 import type { RouteTelemetry } from "../traffic/exchange-reporter.ts";
 import type { BodyReader } from "./body-reader.ts";
 import type { ComparisonRule } from "./comparison.ts";
@@ -86,6 +93,24 @@ export interface NotedRequest {
   readonly excerpt?: { readonly until: number; readonly text: string };
 }
 
+/** What the lines of the log about one exchange have in common: its key's hash and its instance, which its client gets with a problem. */
+export interface LogNames {
+  readonly keyHash: string;
+  /** None where it is no exchange: the alarm verifies, or a monitor asks. */
+  readonly instance?: string;
+}
+
+/** An attempt of an accepted request has the instance of that request. */
+export function logNames({ record, request: { attemptId } }: NamedExchange): LogNames {
+  return { keyHash: keyHashOf(record.id), ...(attemptId === undefined ? null : { instance: instanceOf(attemptId) }) };
+}
+
+/** Without an attempt's id: the question of a monitor. */
+export interface NamedExchange {
+  readonly record: Pick<RecordName, "id">;
+  readonly request: Partial<Pick<RequestFacts, "attemptId">>;
+}
+
 /** What decides about a record's object, in each layout. */
 export function placingOf({ id, placedBy = id }: Pick<RecordName, "id" | "placedBy">): string {
   return placedBy;
@@ -149,7 +174,7 @@ export interface ExchangeHead {
 
 /** What a replay depends on. */
 export type ReplayHead = Pick<ExchangeHead, "record" | "rules" | "encryption"> & {
-  readonly request: Pick<RequestFacts, "echo" | "upload" | "lastEventId" | "isCached">;
+  readonly request: Pick<RequestFacts, "echo" | "upload" | "lastEventId" | "isCached"> & NamedExchange["request"];
 };
 
 export type ExchangeMessage = ShardMessage<ExchangeHead>;

@@ -1,7 +1,6 @@
 // What goes to the origin without a record. A request that no route protects is streamed to the origin and back unchanged,
 // whatever its method, size or protocol, WebSocket upgrades included: it stores nothing and calls no Durable Object.
 
-import { keyHashOf } from "../record/units.ts";
 import type { HeldBody } from "./body.ts";
 import type { Origin } from "../config/resolved.ts";
 import type { Problem } from "../record/problem.ts";
@@ -17,7 +16,7 @@ import {
   STATUS_HEADER,
   UNPROTECTED,
 } from "./headers.ts";
-import type { ExchangeMessage } from "./message.ts";
+import { type ExchangeMessage, logNames } from "./message.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 import { problemResponse } from "./problem-response.ts";
 
@@ -144,9 +143,9 @@ function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwar
  * route protected it, and the answer says so. A retry may take effect once more; the operator chose that.
  */
 export async function forwardUnprotected({ head, body }: ExchangeMessage, target: Fetcher | null): Promise<Response> {
-  if (target === null) return problemResponse({ code: "origin-unreachable" }, head.request.echo);
-  const keyHash = keyHashOf(head.record.id);
-  console.error({ message: "record unreachable, request forwarded UNPROTECTED", keyHash });
+  const names = logNames(head);
+  if (target === null) return problemResponse({ code: "origin-unreachable" }, head.request.echo, names.instance);
+  console.error({ message: "record unreachable, request forwarded UNPROTECTED", ...names });
   const { method, url, headers, hasBody } = head.call;
   try {
     const request = new Request(url, {
@@ -166,8 +165,9 @@ export async function forwardUnprotected({ head, body }: ExchangeMessage, target
     const init = { status, statusText, headers: sent, encodeBody: "manual" } as const;
     return new Response(response.body, init);
   } catch (error) {
-    console.error({ message: "unprotected call failed", keyHash, reason: String(error) });
-    return problemResponse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 }, head.request.echo);
+    console.error({ message: "unprotected call failed", ...names, reason: String(error) });
+    const problem = { code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 } as const;
+    return problemResponse(problem, head.request.echo, names.instance);
   }
 }
 

@@ -1,17 +1,15 @@
 // Turns a problem into a response (RFC 9457), with members by which a client can distinguish it from the origin's own 409 or 422.
 
 import { type CredentialFault, describeProblem, type Problem } from "../record/problem.ts";
+import { instanceOf } from "../record/units.ts";
 import { ECHO_HEADER, STATUS_HEADER } from "./headers.ts";
 
 /** The path of the published policy. Every problem links to it (draft, section 2.7). */
 export const WELL_KNOWN_PATH = "/.well-known/idempotency";
 
-/**
- * Names one occurrence of a problem (RFC 9457, section 3.1.5). It is random, so it tells nothing about the record; the log line of
- * the exchange has it too, so an operator finds the line of which a client complains.
- */
+/** For a request that has none of its own. */
 export function newInstance(): string {
-  return `urn:uuid:${crypto.randomUUID()}`;
+  return instanceOf(crypto.randomUUID());
 }
 
 /** `echo` is the key as the client sent it; `null` if the request has no valid key. */

@@ -4,6 +4,7 @@
 import type { Origin, Route } from "../config/resolved.ts";
 import { outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem } from "../record/problem.ts";
+import { instanceOf } from "../record/units.ts";
 import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import { REPORT_HEADER } from "../traffic/platform-span.ts";
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
@@ -76,6 +77,7 @@ async function answer(
   const { id: recordId } = request.head.record;
   const { fingerprint, echo, lastEventId } = request.head.request;
   span.recordId = recordId;
+  span.instance = instanceOf(request.head.request.attemptId);
   // Only the shard can answer from the middle of a stream, or compare a body that is still to come.
   const asked = request.rest === null && lastEventId === null ? { recordId, fingerprint, echo } : null;
   const known = asked === null ? null : replays.find(asked, Date.now());
@@ -124,7 +126,12 @@ function beginSpan(
 ): ExchangeSpan {
   const { path, log, serverTiming } = route;
   const trace = parseTraceparent(headers.get(TRACEPARENT_HEADER));
-  return reporter.begin({ route: path, recordId: null, telemetry: { log, serverTiming, trace } });
+  return reporter.begin({
+    route: path,
+    recordId: null,
+    instance: null,
+    telemetry: { log, serverTiming, trace },
+  });
 }
 
 function finishWith(
@@ -133,6 +140,6 @@ function finishWith(
   span: ExchangeSpan,
   reporter: ExchangeReporter,
 ): Response {
-  const instance = newInstance();
-  return reporter.finish(span, problemResponse(problem, echo, instance), outcomeOf(problem.code), instance);
+  span.instance ??= newInstance();
+  return reporter.finish(span, problemResponse(problem, echo, span.instance), outcomeOf(problem.code));
 }

@@ -24,6 +24,8 @@ export interface SpanStart {
   readonly route: string;
   /** `null` until it is known. */
   readonly recordId: string | null;
+  /** Names it in the log, and in the problem that its client may get; `null` until it is known. */
+  readonly instance: string | null;
   readonly telemetry: RouteTelemetry;
 }
 
@@ -33,6 +35,7 @@ export interface ExchangeSpan extends RouteTelemetry {
   /** `null` in an object, and where no trace is recorded. */
   readonly platformSpan: PlatformSpan | null;
   recordId: string | null;
+  instance: string | null;
   attempt: number | null;
   /** The id of the attempt that this exchange has started. */
   attemptId: string | null;
@@ -74,22 +77,21 @@ export class ExchangeReporter {
     this.#ports = ports;
   }
 
-  begin({ route, recordId, telemetry }: SpanStart): ExchangeSpan {
+  begin({ route, recordId, instance, telemetry }: SpanStart): ExchangeSpan {
     const begunMs = performance.now();
     const active = this.#ports.tracing?.getActiveSpan?.();
     const platformSpan = active?.isTraced === true ? active : null;
     const none = { attempt: null, attemptId: null, originMs: null, waitedMs: 0 };
     const traced = platformSpan === null ? null : { isTraced: true as const };
-    return { ...telemetry, ...traced, route, platformSpan, recordId, ...none, at: Date.now(), begunMs };
+    return { ...telemetry, ...traced, route, platformSpan, recordId, instance, ...none, at: Date.now(), begunMs };
   }
 
   /**
    * Reports an answered exchange. Returns the response, which the gateway must have made, since its headers are changed. Never
-   * throws: an answer lost here would look as if the shard had failed, and the request would be sent again. `instance` is that of the
-   * problem in the response, if it is one.
+   * throws: an answer lost here would look as if the shard had failed, and the request would be sent again.
    */
-  finish(span: ExchangeSpan, response: Response, outcome: ExchangeOutcome, instance: string | null = null): Response {
-    const report = this.end(span, response.status, outcome, instance);
+  finish(span: ExchangeSpan, response: Response, outcome: ExchangeOutcome): Response {
+    const report = this.end(span, response.status, outcome);
     if (span.serverTiming && report !== null) logFailure("telling the timing", () => addServerTiming(response, report));
     if (span.isTraced === true && span.platformSpan === null && report !== null) {
       logFailure("reporting to the Worker", () => addReport(response, { ...report, shard: this.#where }));
@@ -106,24 +108,19 @@ export class ExchangeReporter {
   }
 
   /** Reports an exchange whose answer is no response. Never throws; `null`: the report failed. */
-  end(
-    span: ExchangeSpan,
-    status: number,
-    outcome: ExchangeOutcome,
-    instance: string | null = null,
-  ): ExchangeReport | null {
+  end(span: ExchangeSpan, status: number, outcome: ExchangeOutcome): ExchangeReport | null {
     let report: ExchangeReport | null = null;
-    logFailure("reporting an exchange", () => (report = this.#report(span, status, outcome, instance)));
+    logFailure("reporting an exchange", () => (report = this.#report(span, status, outcome)));
     return report;
   }
 
-  #report(span: ExchangeSpan, status: number, outcome: ExchangeOutcome, instance: string | null): ExchangeReport {
+  #report(span: ExchangeSpan, status: number, outcome: ExchangeOutcome): ExchangeReport {
     const durationMs = performance.now() - span.begunMs;
     const { at, route, recordId, attempt, originMs, waitedMs } = span;
     const report = { at, route, recordId, outcome, status, attempt, durationMs, originMs, waitedMs };
     this.traffic.exchange(report, Date.now());
     this.#ports.counted?.();
-    if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report, instance);
+    if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report);
     this.#ports.dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
     const keyHash = keyHashIn(recordId);
     span.platformSpan?.setAttributes(attributesOf({ outcome, attempt, shard: this.#where, route, keyHash }));
@@ -159,7 +156,7 @@ export class ExchangeReporter {
     });
   }
 
-  #log({ trace, attemptId }: ExchangeSpan, report: ExchangeReport, instance: string | null): void {
+  #log({ instance, trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {
     const { route, recordId, outcome, status, attempt, durationMs, originMs } = report;
     const line = JSON.stringify({
       message: "exchange",

@@ -102,7 +102,7 @@ async function verifyOnce(
 ): Promise<Answer> {
   // The route's `timeout` covers the whole verification: an answer that is not complete by then does not count.
   const totalMs = Math.min(verification.timeoutMs, leftMs);
-  const request = { ...verification, keyHash: keyHashOf(id), method: "GET", body: null, totalMs };
+  const request = { ...verification, names: { keyHash: keyHashOf(id) }, method: "GET", body: null, totalMs };
   const answer = await callOrigin(request, ports.target(verification.origin), ports);
   if (!("next" in answer)) return OPEN;
   const { status, statusText, headers, events: originEvents } = answer;

@@ -254,7 +254,15 @@ describe("the log", () => {
         shard: expect.stringMatching(/^shard-\d-of-4$/),
       },
       { outcome: "first", status: 201, attempt: 2, traceId: TRACE_ID, originMs: expect.any(Number) },
-      { outcome: "replay", status: 201, attempt: 2, traceId: TRACE_ID, spanId: null, originMs: null, instance: null },
+      {
+        outcome: "replay",
+        status: 201,
+        attempt: 2,
+        traceId: TRACE_ID,
+        spanId: null,
+        originMs: null,
+        instance: expect.stringMatching(/^urn:uuid:/),
+      },
       { outcome: "key-invalid", status: 400, keyHash: null, shard: "worker", instance },
     ]);
     const output = scene.gateway.output();

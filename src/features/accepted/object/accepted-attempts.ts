@@ -7,6 +7,7 @@ import {
   durationMs,
   earliestTime,
   type EpochMs,
+  instanceOf,
   timeAfter,
   type RecordId,
   keyHashOf,
@@ -143,7 +144,9 @@ export class AcceptedAttempts {
         body.release();
         return;
       }
-      const span = this.#shared.reporter.begin({ route: head.record.route, recordId: id, telemetry: head.telemetry });
+      const { record, request: facts, telemetry } = head;
+      const instance = instanceOf(facts.attemptId);
+      const span = this.#shared.reporter.begin({ route: record.route, recordId: id, instance, telemetry });
       const { attempt } = runAttempt(id, reply.record, { head, body, span }, this.#shared, () => this.enter(lane));
       // The attempt releases it.
       body = null;

@@ -64,7 +64,15 @@ it(`${BODIES} bodies that outgrow the ledger at once hold less than 24 MiB, wher
           patience,
           cipher: null,
         });
-        const overflow = new OverflowBucket({ name, keyHash: "", remote, spool, cipher: null, patience, lost });
+        const overflow = new OverflowBucket({
+          name,
+          names: { keyHash: "" },
+          remote,
+          spool,
+          cipher: null,
+          patience,
+          lost,
+        });
         await spool.write(PIECE);
         await spool.flush();
         await overflow.begin();

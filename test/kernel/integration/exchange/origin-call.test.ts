@@ -16,7 +16,7 @@ async function lengthOf(origin: Origin, headers: Readonly<Record<string, string>
   const call = {
     origin,
     method: "POST",
-    keyHash: "",
+    names: { keyHash: "" },
     url: "http://127.0.0.1:9/",
     headers: [],
     body: null,
@@ -77,7 +77,7 @@ async function pendingIn(
   try {
     const target = { fetch: () => Promise.resolve(new Response(body, { headers })) };
     const call = {
-      keyHash: "",
+      names: { keyHash: "" },
       origin: NETWORK,
       method: "POST",
       url: "http://127.0.0.1:9/",
