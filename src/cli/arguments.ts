@@ -3,6 +3,8 @@
 import { once } from "node:events";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 
+import { InvalidArgumentError } from "commander";
+
 import { parseHeaderName } from "../kernel/config/values.ts";
 import { CommandFailure, messageOf, EXIT_UNUSABLE } from "./exit-codes.ts";
 import type { HeaderLine } from "./send.ts";
@@ -104,6 +106,14 @@ function appendBytes(file: string, bytes: Uint8Array): void {
   } catch (error) {
     throw new CommandFailure(EXIT_UNUSABLE, `${file}: cannot be written (${messageOf(error)})`);
   }
+}
+
+/** The value of `--as-of`. */
+export function readAsOf(value: string): string {
+  if (!/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) || Number.isNaN(Date.parse(value))) {
+    throw new InvalidArgumentError("Write a time such as --dry-run prints, 2026-11-23T03:12:40.118Z.");
+  }
+  return value;
 }
 
 /** Undefined when the text is not JSON. */

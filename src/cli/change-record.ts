@@ -9,8 +9,7 @@ import { ACTION_TEXTS, type RecordActionName } from "../operator/record-actions/
 import { askYes, openDialogue } from "./ask.ts";
 import { collectValues, readBytes, readHeader } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
-import type { FilterOptions } from "./list-records.ts";
-import type { ActionAnswer, ResolvedResponse } from "./operator-client.ts";
+import type { ActionAnswer, RecordConditions, ResolvedResponse } from "./operator-client.ts";
 import { connectOperator, operatorCommand, type OperatorOptions } from "./operator-options.ts";
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { checkReason, readReason } from "./reason.ts";
@@ -19,7 +18,7 @@ import { previewText, recordText } from "./record-text.ts";
 
 type Action = RecordAction<RecordActionName>;
 
-export interface ChangeAllOptions extends OperatorOptions, Omit<FilterOptions, "id"> {
+export interface ChangeAllOptions extends OperatorOptions, Omit<RecordConditions, "id"> {
   readonly all?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;

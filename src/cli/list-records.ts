@@ -7,7 +7,7 @@ import { parseMoment, totalText } from "../operator/list-texts.ts";
 import { outagesIn, outageText } from "../operator/outages.ts";
 import { ID_PREFIX, RECORD_STATES } from "../operator/request-schema.ts";
 import { jsonLine, lookOf, printableText } from "./look.ts";
-import type { RecordOptions, ShownSummary } from "./operator-client.ts";
+import type { RecordConditions, ShownSummary } from "./operator-client.ts";
 import { connectOperator, operatorCommand, type OperatorOptions, readLimit } from "./operator-options.ts";
 import { readPages, type ReadToEnd } from "./read-pages.ts";
 import { recordsTable } from "./records-table.ts";
@@ -16,19 +16,7 @@ const DEFAULT_LIMIT = 100;
 /** More are no overview. */
 const MAX_OUTAGES = 5;
 
-/** Conditions on records. */
-export interface FilterOptions {
-  readonly state?: readonly string[];
-  readonly route?: string;
-  readonly since?: string;
-  readonly until?: string;
-  readonly caller?: string;
-  readonly status?: string;
-  readonly key?: string;
-  readonly id?: string;
-}
-
-interface LsOptions extends OperatorOptions, FilterOptions {
+interface LsOptions extends OperatorOptions, RecordConditions {
   readonly limit: number;
   readonly all?: boolean;
 }
@@ -68,22 +56,9 @@ export function withFilter(command: Command): Command {
     .option("--caller <DIGEST>", "only those of this caller: the digest that show prints");
 }
 
-export function filterOf(options: FilterOptions): RecordOptions {
-  return {
-    states: options.state ?? [],
-    ...(options.route === undefined ? {} : { route: options.route }),
-    ...(options.since === undefined ? {} : { since: options.since }),
-    ...(options.until === undefined ? {} : { until: options.until }),
-    ...(options.caller === undefined ? {} : { caller: options.caller }),
-    ...(options.status === undefined ? {} : { status: options.status }),
-    ...(options.key === undefined ? {} : { key: options.key }),
-    ...(options.id === undefined ? {} : { idPrefix: options.id }),
-  };
-}
-
 async function list(options: LsOptions): Promise<void> {
   const client = connectOperator(options);
-  const pages = readPages(client, filterOf(options), options.all === true ? Number.POSITIVE_INFINITY : options.limit);
+  const pages = readPages(client, options, options.all === true ? Number.POSITIVE_INFINITY : options.limit);
   const records: ShownSummary[] = [];
   let read = 0;
   let page = await pages.next();

@@ -50,8 +50,9 @@ export class GatewayRefusal extends CommandFailure {
   }
 }
 
-export interface RecordOptions {
-  readonly states: readonly string[];
+/** Conditions on records, by the names that options and the API have for them. */
+export interface RecordConditions {
+  readonly state?: readonly string[];
   readonly route?: string;
   /** When the last attempt started: a time, or a duration ago ("5m"). */
   readonly since?: string;
@@ -60,8 +61,10 @@ export interface RecordOptions {
   readonly status?: string;
   readonly key?: string;
   /** The first digits of the id. */
-  readonly idPrefix?: string;
+  readonly id?: string;
 }
+
+const CONDITIONS = ["state", "route", "since", "until", "caller", "status", "key", "id"] as const;
 
 export interface ResolvedResponse {
   readonly status: number;
@@ -89,7 +92,7 @@ export interface ActionAnswer {
 
 export interface OperatorClient {
   /** One page; continue with its cursor until that is null. Even an empty page may have one. */
-  list(filter: RecordOptions, limit: number, cursor: string | null): Promise<ShownRecords>;
+  list(conditions: RecordConditions, limit: number, cursor: string | null): Promise<ShownRecords>;
   record(id: string): Promise<ShownRecord>;
   /** The stored response's bytes, as they come. */
   body(id: string): Promise<AsyncIterable<Uint8Array>>;
@@ -165,7 +168,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
   return {
     read,
     pieces,
-    list: (filter, limit, cursor) => read(recordPageSchema, `/records?${queryOf(filter, limit, cursor).toString()}`),
+    list: (conditions, limit, cursor) =>
+      read(recordPageSchema, `/records?${pageQuery(conditionsOf(conditions), limit, cursor)}`),
     record: (id) => read(recordSchema, `/records/${id}`),
     body: (id) => pieces(`/records/${id}/body`),
     async act(id, { action, why, response, isPreview }) {
@@ -188,34 +192,14 @@ export function responseMember({ status, headers, body }: ResolvedResponse): obj
   return { response: { status, headers, bodyBase64: body.toString("base64") } };
 }
 
-function queryOf(filter: RecordOptions, limit: number, cursor: string | null): URLSearchParams {
-  const query = conditionsOf(filter);
-  query.set("limit", String(limit));
-  if (cursor !== null) query.set("cursor", cursor);
-  return query;
-}
-
-/** As the API writes them. */
-export function conditionsOf({
-  states,
-  route,
-  since,
-  until,
-  key,
-  idPrefix,
-  caller,
-  status,
-}: RecordOptions): URLSearchParams {
-  const query = new URLSearchParams();
-  if (states.length > 0) query.set("state", states.join(","));
-  if (route !== undefined) query.set("route", route);
-  if (since !== undefined) query.set("since", since);
-  if (until !== undefined) query.set("until", until);
-  if (caller !== undefined) query.set("caller", caller);
-  if (status !== undefined) query.set("status", status);
-  if (key !== undefined) query.set("key", key);
-  if (idPrefix !== undefined) query.set("id", idPrefix);
-  return query;
+/** The conditions among the options of a command, as the API writes them. */
+export function conditionsOf(options: RecordConditions): Readonly<Record<string, string>> {
+  const written: Record<string, string> = {};
+  for (const name of CONDITIONS) {
+    const value = options[name];
+    if (value !== undefined) written[name] = typeof value === "string" ? value : value.join(",");
+  }
+  return written;
 }
 
 async function refusal(response: Response, base: string): Promise<CommandFailure> {

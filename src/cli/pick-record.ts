@@ -37,10 +37,9 @@ export async function pickRecord(
     );
   }
   if (idPrefix?.length === 64) return idPrefix;
-  const which = key === undefined ? {} : { key };
-  const filter = { states: [], ...which, ...(idPrefix === undefined ? {} : { idPrefix }) };
+  const which = { ...(key === undefined ? {} : { key }), ...(idPrefix === undefined ? {} : { id: idPrefix }) };
   const found = [];
-  for await (const page of readPages(client, filter, MAX_CANDIDATES)) found.push(...page);
+  for await (const page of readPages(client, which, MAX_CANDIDATES)) found.push(...page);
   const [only] = found;
   const sought = key === undefined ? `whose ID begins with ${idPrefix}` : `of the key ${printableText(key)}`;
   if (only === undefined) throw new CommandFailure(EXIT_REFUSED, `There is no record ${sought}.`);

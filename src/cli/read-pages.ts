@@ -1,7 +1,7 @@
 // Reads pages of records up to a limit, and shows its progress on a terminal.
 
 import { LIST_LIMITS } from "../operator/request-schema.ts";
-import type { OperatorClient, RecordOptions, ShownRecords, ShownSummary } from "./operator-client.ts";
+import type { OperatorClient, RecordConditions, ShownRecords, ShownSummary } from "./operator-client.ts";
 
 /** Progress is shown only after this. */
 const QUIET_MS = 1_000;
@@ -18,7 +18,7 @@ export interface ReadToEnd {
 /** Yields pages until `limit` records are read or there are no more. Cuts the last page to fit and skips empty ones. */
 export async function* readPages(
   client: OperatorClient,
-  filter: RecordOptions,
+  conditions: RecordConditions,
   limit: number,
   pageLimit: number = LIST_LIMITS.maxLimit,
 ): AsyncGenerator<readonly ShownSummary[], ReadToEnd> {
@@ -30,7 +30,7 @@ export async function* readPages(
   const unreachable = new Set<string>();
   try {
     do {
-      const page = await client.list(filter, Math.min(limit - read, pageLimit), cursor);
+      const page = await client.list(conditions, Math.min(limit - read, pageLimit), cursor);
       last = page;
       cursor = page.cursor;
       pages += 1;

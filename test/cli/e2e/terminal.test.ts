@@ -70,6 +70,10 @@ async function onTerminal(
   return { screen, code: child.exitCode ?? -1 };
 }
 
+function resolveWith201(id: string, ...options: readonly string[]): readonly string[] {
+  return ["records", "resolve", id, "--status", "201", ...options];
+}
+
 const COLOUR = new RegExp(`${String.fromCodePoint(0x1b)}\\[\\d+m`, "g");
 
 /** But for colours, and line ends. */
@@ -104,17 +108,7 @@ describe("on a terminal", () => {
 
   it("resolve shows what retries would get, and takes no for an answer", async () => {
     const { id } = await unknownRecord();
-    const args = [
-      "records",
-      "resolve",
-      id,
-      "--status",
-      "201",
-      "--body",
-      "paid\u009b2J",
-      "--reason",
-      "the bank says so",
-    ];
+    const args = resolveWith201(id, "--body", "paid\u009b2J", "--reason", "the bank says so");
     const asked = await onTerminal(args, [["Give every retry this response?", "\r"]]);
     expect(asked.code).toBe(2);
     expect(asked.screen).toContain("Every retry gets this, marked as a replay:");
@@ -182,17 +176,7 @@ describe("in a pipe", () => {
 
   it("resolve changes nothing without --yes, and shows the response with --dry-run", async () => {
     const { id } = await unknownRecord();
-    const args = [
-      "records",
-      "resolve",
-      id,
-      "--status",
-      "201",
-      "-H",
-      "content-type: application/json",
-      "--reason",
-      "seen",
-    ];
+    const args = resolveWith201(id, "-H", "content-type: application/json", "--reason", "seen");
     const without = await runOnceway([...args, "--body", "{}"], env());
     expect(without.code).toBe(2);
     expect(without.stderr).toContain("--yes");

@@ -1,21 +1,22 @@
 // `onceway records release --all`, `resolve --all` and `forget --all`: changes all records that a filter matches. Counts them first, and changes
 // none that has begun or ended since: whoever has looked into those that were counted knows nothing of it.
 
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { InferOutput } from "valibot";
 
 import type { RecordAction } from "../../../operator/record-actions/action.ts";
 import type { RecordActionName } from "../../../operator/record-actions/record-actions.ts";
+import { readAsOf } from "../../../cli/arguments.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import type { BulkChanges, ChangeAllOptions } from "../../../cli/change-record.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, lookOf, printableText } from "../../../cli/look.ts";
-import { filterOf, type FilterOptions, withFilter } from "../../../cli/list-records.ts";
+import { withFilter } from "../../../cli/list-records.ts";
 import {
   conditionsOf,
   type OperatorClient,
-  type RecordOptions,
+  type RecordConditions,
   type ResolvedResponse,
   responseMember,
 } from "../../../cli/operator-client.ts";
@@ -30,7 +31,7 @@ type AllChanged = InferOutput<typeof allChangedSchema>;
 /** A change of all records that a filter matches. */
 interface AllChangeRequest {
   readonly change: RecordActionName;
-  readonly filter: RecordOptions;
+  readonly filter: RecordConditions;
   readonly reason: string;
   /** Only with `resolve`. */
   readonly response?: ResolvedResponse;
@@ -49,16 +50,9 @@ function withAll(command: Command): Command {
       .option(
         "--as-of <TIME>",
         "with --all --yes: the time that --dry-run printed; what has begun or ended since is left",
-        readTime,
+        readAsOf,
       ),
   );
-}
-
-function readTime(value: string): string {
-  if (!/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) || Number.isNaN(Date.parse(value))) {
-    throw new InvalidArgumentError("Write the time that --dry-run printed, such as 2026-11-23T03:12:40.118Z.");
-  }
-  return value;
 }
 
 /** Whether all records that match are meant. Throws a Failure if the arguments contradict each other. */
@@ -80,9 +74,8 @@ function meansAll(id: string | undefined, { all, yes, dryRun, asOf, ...options }
   );
 }
 
-function hasCondition(options: FilterOptions): boolean {
-  const { states, ...others } = filterOf(options);
-  return states.length > 0 || Object.keys(others).length > 0;
+function hasCondition(options: RecordConditions): boolean {
+  return Object.keys(conditionsOf(options)).length > 0;
 }
 
 async function changeAll(
@@ -102,7 +95,7 @@ async function changeAll(
   }
   const client = connectOperator(options);
   const given = response === null ? {} : { response };
-  const request = { change, filter: filterOf(options), reason, ...given };
+  const request = { change, filter: options, reason, ...given };
   let until = asOf;
   if (until === undefined) {
     const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
@@ -157,7 +150,7 @@ function changePart(
     ...request,
     reason,
     ...(response === undefined ? {} : responseMember(response)),
-    filter: Object.fromEntries(conditionsOf(filter)),
+    filter: conditionsOf(filter),
   });
 }
 

@@ -3,10 +3,10 @@
 
 import { buffer } from "node:stream/consumers";
 
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
 import type { InferOutput } from "valibot";
 
-import { readBytes } from "../../../cli/arguments.ts";
+import { readAsOf, readBytes } from "../../../cli/arguments.ts";
 import { askYes, openDialogue } from "../../../cli/ask.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
@@ -55,16 +55,9 @@ function defineDecide(command: Command): void {
     .option(
       "--as-of <TIME>",
       "the time that --dry-run printed, or of the list that the file was made from; what has begun, ended or been decided since is left",
-      readTime,
+      readAsOf,
     );
   operatorCommand(command, "print what has become of each line, as one JSON object").action(decide);
-}
-
-function readTime(value: string): string {
-  if (!/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) || Number.isNaN(Date.parse(value))) {
-    throw new InvalidArgumentError("Write a time such as --dry-run prints, 2026-11-23T03:12:40.118Z.");
-  }
-  return value;
 }
 
 async function decide(options: DecideOptions): Promise<void> {
