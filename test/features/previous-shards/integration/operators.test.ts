@@ -236,13 +236,13 @@ describe("objects that do not answer", () => {
     return layoutCloser(workerKernel(read.config.routes, withoutAnswers(isSilent)))(layout, ADMIN);
   };
 
-  it("keep their layout from being closed if none does, and the next one too if one of it may be closed", async () => {
+  it("keep their layout from being closed, and the next one open, as long as one of them may be open", async () => {
+    // If none answers, or one of the next layout, which may be closed.
     await expect(close(first, (name) => name.endsWith(`-of-${first}`))).rejects.toThrow(`every object of ${first}`);
     await expect(close(first, (name) => name === `shard-0-of-${second}`)).rejects.toThrow(`shard-0-of-${second}`);
     expect(await close(first, () => false)).toMatchObject({ kind: "closed", layout: { open: 0, closed: 0, empty: 1 } });
-  });
 
-  it("keep the next layout open if one of an older layout may be open, and stay open themselves", async () => {
+    // Of an older layout. Its own stay as they are, and are closed later.
     await expect(close(second, (name) => name.endsWith(`-of-${first}`))).rejects.toThrow(`shard-0-of-${first}`);
     const part = await close(second, (name) => name === `shard-1-of-${second}`);
     expect(part).toMatchObject({ kind: "closed", layout: { empty: 1, unreachable: [`shard-1-of-${second}`] } });
