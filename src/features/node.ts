@@ -13,6 +13,7 @@ import { decisionsNode } from "./decisions/cli/decide-records.ts"; // feature: d
 import { graphqlNode } from "./graphql/cli/node.ts"; // feature: graphql
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
 import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sources
+import { observeNode } from "./observe/cli/node.ts"; // feature: observe
 import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
 import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
 import { previousShardsNode } from "./previous-shards/cli/layouts.ts"; // feature: previous-shards
@@ -28,6 +29,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   graphqlNode, // feature: graphql
   acceptedNode, // feature: accepted
   pagesNode, // feature: pages
+  observeNode, // feature: observe
   decisionsNode, // feature: decisions
   callersNode, // feature: callers
   previousShardsNode, // feature: previous-shards

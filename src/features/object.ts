@@ -9,6 +9,7 @@ import { callersObject } from "./callers/object/eraser.ts"; // feature: callers
 import { claimsObject } from "./claims/object/consumer-calls.ts"; // feature: claims
 import { decisionsObject } from "./decisions/object/decided-records.ts"; // feature: decisions
 import { digestMultipart } from "./forms/object/digested-multipart.ts"; // feature: forms
+import { observeObject } from "./observe/object/feature.ts"; // feature: observe
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
@@ -21,6 +22,7 @@ export const objectFeatures: ObjectFeatures = [
   bulkObject, // feature: bulk
   decisionsObject, // feature: decisions
   callersObject, // feature: callers
+  observeObject, // feature: observe
   auditObject, // feature: audit
   previousShardsObject, // feature: previous-shards
 ];

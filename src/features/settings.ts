@@ -9,6 +9,7 @@ import { claimsSettings } from "./claims/settings/feature.ts"; // feature: claim
 import { graphqlSettings } from "./graphql/settings/feature.ts"; // feature: graphql
 import { identitiesSettings } from "./identities/settings/feature.ts"; // feature: identities
 import { keySourcesSettings } from "./key-sources/settings/feature.ts"; // feature: key-sources
+import { observeSettings } from "./observe/settings/feature.ts"; // feature: observe
 import { outboxSettings } from "./outbox/settings/feature.ts"; // feature: outbox
 import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
 import { previousShardsSettings } from "./previous-shards/settings/feature.ts"; // feature: previous-shards
@@ -24,6 +25,8 @@ export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   outboxSettings, // feature: outbox
   claimsSettings, // feature: claims
   pagesSettings, // feature: pages
+  // Last: it takes back what the others have added and an observed route must not do.
+  observeSettings, // feature: observe
 ];
 
 /** All settings of routes. */

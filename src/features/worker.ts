@@ -12,6 +12,7 @@ import { graphqlReader } from "./graphql/worker.ts"; // feature: graphql
 import { hoursWorker } from "./hours/worker.ts"; // feature: hours
 import { callerProver } from "./identities/worker.ts"; // feature: identities
 import { keySearch } from "./key-sources/worker.ts"; // feature: key-sources
+import { observeWorker } from "./observe/worker.ts"; // feature: observe
 import { outboxWorker } from "./outbox/worker.ts"; // feature: outbox
 import { pagesWorker } from "./pages/worker.ts"; // feature: pages
 import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
@@ -24,6 +25,7 @@ export const workerFeatures: WorkerFeatures = [
   bulkWorker, // feature: bulk
   decisionsWorker, // feature: decisions
   callersWorker, // feature: callers
+  observeWorker, // feature: observe
   hoursWorker, // feature: hours
   auditWorker, // feature: audit
   previousShardsWorker, // feature: previous-shards

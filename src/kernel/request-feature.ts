@@ -8,7 +8,7 @@ import type { BodyReader } from "./request/body-reader.ts";
 import type { ExchangeIntent, FindRoute, SearchIntent } from "./request/intent.ts";
 import type { HeadersView } from "./request/headers.ts";
 import type { PartValue } from "./request/key-places.ts";
-import type { Fetcher, PassOn } from "./request/pass-through.ts";
+import type { Fetcher, PassOn, PassTap } from "./request/pass-through.ts";
 import type { HeldOrFlowing } from "./request/body.ts";
 import type { CallerProofs } from "./request/scope.ts";
 import type { WaitUntil } from "./request/shared-work.ts";
@@ -17,7 +17,15 @@ import type { WaitingCaller } from "./request/time-slicer.ts";
 export interface RequestFeature {
   readonly endpoint?: Endpoint;
   readonly finish?: FinishAnswer;
+  /** Of routes on trial. */
+  readonly divert?: DivertRequest;
 }
+
+/**
+ * Whether a request of a route on trial passes on instead of being protected; `null`: the route protects it. From its line and headers alone, at once: the
+ * request waits for it.
+ */
+export type DivertRequest = (request: Request, url: URL, route: Route) => { readonly tap: PassTap | null } | null;
 
 /** Requests that a feature answers itself. */
 export interface Endpoint {

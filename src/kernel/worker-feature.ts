@@ -15,7 +15,9 @@ import type { Config, Route } from "./config/resolved.ts";
 import type { FindObject } from "./elsewhere.ts";
 import type { EncryptionDeriver } from "./encryption/encryption.ts";
 import type { FinishAnswer, ProveCaller, ReadingFunctions, RequestFeature } from "./request-feature.ts";
+import type { ReadPorts } from "./request/exchange-request.ts";
 import type { CallShard } from "./request/protect.ts";
+import type { WaitUntil } from "./request/shared-work.ts";
 import type { ExchangeReporter } from "./traffic/exchange-reporter.ts";
 import type { RouteNumbers } from "./traffic/route-counters.ts";
 
@@ -31,6 +33,9 @@ export interface WorkerKernel {
   /** For calls about records other than `callShard`. */
   readonly findObject: FindObject;
   readonly proveCaller: ProveCaller;
+  /** What requests are read with. */
+  readonly reading: ReadPorts;
+  readonly waitUntil: WaitUntil;
   readonly encryptions: Pick<EncryptionDeriver, "scopeDigests">;
   readonly reporter: ExchangeReporter;
   /** Hands over what this isolate has counted, and waits for nothing. */

@@ -4,10 +4,16 @@
 import { type Context, Hono } from "hono";
 import type { Config, ConfigProblem, Route } from "../kernel/config/resolved.ts";
 import type { Problem } from "../kernel/record/problem.ts";
-import type { FinishAnswer, RequestFeature } from "../kernel/request-feature.ts";
+import type { DivertRequest, FinishAnswer, RequestFeature } from "../kernel/request-feature.ts";
 import { type HeadersView, PROCESS_HEADER } from "../kernel/request/headers.ts";
 import { isHost } from "../kernel/request/host.ts";
-import { type ExchangeIntent, hostOf, type Intent, intentReader, type SearchIntent } from "../kernel/request/intent.ts";
+import {
+  type ExchangeIntent,
+  hostOf,
+  intentReader,
+  type PassIntent,
+  type SearchIntent,
+} from "../kernel/request/intent.ts";
 import { operatorPathMatcher } from "../kernel/request/operator-path.ts";
 import { passThrough } from "../kernel/request/pass-through.ts";
 import { newInstance, problemResponse } from "../kernel/request/problem-response.ts";
@@ -15,8 +21,6 @@ import { runExchange, type ProtectPorts, refuseExchange } from "../kernel/reques
 import { ReplayCache } from "../kernel/request/replay-cache.ts";
 import { RotatingTokens } from "../kernel/request/rotating-tokens.ts";
 import { wellKnownResponse } from "../kernel/request/well-known.ts";
-
-type PassIntent = Extract<Intent, { readonly kind: "pass" }>;
 
 type Handle = (request: Request) => Response | Promise<Response>;
 
@@ -57,7 +61,14 @@ export function createApp(
   const steps = features.flatMap(({ finish }) => (finish === undefined ? [] : [finish]));
   const portsTo = (unprotected: AnswerUnprotected | undefined): PassingPorts =>
     unprotected === undefined ? ports : { ...ports, unprotected };
-  const readIntent = intentReader(config, isTheirs, endpoints);
+  const divert: DivertRequest = (request, url, route) => {
+    for (const { divert: ofFeature } of features) {
+      const diverted = ofFeature?.(request, url, route) ?? null;
+      if (diverted !== null) return diverted;
+    }
+    return null;
+  };
+  const readIntent = intentReader(config, isTheirs, endpoints, divert);
   const replays = new ReplayCache();
   const rotating = new RotatingTokens((route) => ports.reporter.rotating(route));
   return application(steps, (request, url, answered) => {

@@ -97,6 +97,8 @@ function gatewayOf(
     callShard,
     findObject,
     proveCaller: ports.proveCaller,
+    reading: ports,
+    waitUntil,
     encryptions,
     reporter: ports.reporter,
     flush: () => waitUntil(flush()),

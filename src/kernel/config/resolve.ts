@@ -124,6 +124,7 @@ function resolveRoute(
     log: settings.log,
     serverTiming: settings.server_timing,
     cors: null,
+    trial: null,
   };
   return features.reduce((sofar, feature) => feature.resolveRoute?.(sofar, settings) ?? sofar, route);
 }

@@ -100,6 +100,18 @@ export interface NoteRule {
   readonly excerpt: { readonly bytes: number; readonly keepMs: number } | null;
 }
 
+/** A route whose settings are on trial: its requests pass on as if it were not there, and a feature may look at them (`DivertRequest`). */
+export interface Trial {
+  /** The share of keys that the route protects all the same, 0 to below 1. */
+  readonly protectedShare: number;
+  /** Where responses say what took effect: a JSON pointer; `null`: nowhere. */
+  readonly effect: string | null;
+  /** The share of keys that are looked at. */
+  readonly sample: number;
+  /** For how long equal requests without a key count as repeats; 0: never. */
+  readonly keylessMs: number;
+}
+
 /** One protected route, with every setting that applies to it. */
 export interface Route {
   /** The route's place in the configuration, for messages: `ROUTES[0]`. */
@@ -140,6 +152,8 @@ export interface Route {
   readonly serverTiming: boolean;
   /** `null`: the gateway leaves this to the origin. */
   readonly cors: Cors | null;
+  /** `null`: the route protects all of its requests. */
+  readonly trial: Trial | null;
   /** The gateway's setting, which decides what the origin gets. */
   readonly trustForwarded: boolean;
 }

@@ -8,7 +8,7 @@
 import { describeSources, singleHeaders } from "../config/key-source.ts";
 import type { Config, Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
-import type { Endpoint, OwnRequest, RefusalIntent, SpotToken } from "../request-feature.ts";
+import type { DivertRequest, Endpoint, OwnRequest, RefusalIntent, SpotToken } from "../request-feature.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
 import { hostnameOf } from "./host.ts";
 import { type IdempotencyKey, parseKey } from "./key.ts";
@@ -32,8 +32,7 @@ export type Intent =
   | OwnRequest
   /** A request for the published policy. */
   | { readonly kind: "policy" }
-  /** To the origin and back, streamed. `route` is the one that lets it pass without a key; `null`: none matches. */
-  | { readonly kind: "pass"; readonly passing: PassThroughRequest; readonly route: Route | null }
+  | PassIntent
   | RefusalIntent
   /** It came back to the gateway: the configured origin is the gateway itself. */
   | { readonly kind: "loop" }
@@ -41,6 +40,13 @@ export type Intent =
   | RefusedExchange
   | ExchangeIntent
   | SearchIntent;
+
+/** To the origin and back, streamed. `route` is the one that lets it pass; `null`: none matches. */
+export interface PassIntent {
+  readonly kind: "pass";
+  readonly passing: PassThroughRequest;
+  readonly route: Route | null;
+}
 
 export interface RefusedExchange {
   readonly kind: "refuse-exchange";
@@ -75,7 +81,12 @@ export type ReadIntent = (request: Request, url: URL) => Intent;
 const REFUSE_OPERATOR: RefusalIntent = { kind: "refuse", problem: { code: "operator-not-found" } };
 
 /** `isOperators` spots tokens that no origin may get. The first endpoint that finds a request has it. */
-export function intentReader(config: Config, isOperators: SpotToken, endpoints: readonly Endpoint[] = []): ReadIntent {
+export function intentReader(
+  config: Config,
+  isOperators: SpotToken,
+  endpoints: readonly Endpoint[] = [],
+  divert: DivertRequest = () => null,
+): ReadIntent {
   const findRoute = routeFinder(config.routes);
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname, hasOperatorPort, trustForwarded } = config;
@@ -113,6 +124,9 @@ export function intentReader(config: Config, isOperators: SpotToken, endpoints: 
     if (hasLooped(origin, request.headers)) return { kind: "loop" };
     const passing = { request, url, origin, trustForwarded, keyNames };
     if (route === null) return { kind: "pass", passing, route: null };
+    const diverted = route.trial === null ? null : divert(request, url, route);
+    // As a request that no route protects, and without a word about its key: its client must see no difference.
+    if (diverted !== null) return { kind: "pass", passing: { ...passing, keyNames: [], ...diverted }, route };
     return protectedIntent(passing, route, keyHeaders.get(route) ?? null);
   };
 }
@@ -123,7 +137,11 @@ function keyHeadersIn(routes: readonly Route[]): readonly string[] {
 }
 
 /** What a route makes of a request that it protects. `names`: those of the headers, if keys come from headers alone. */
-function protectedIntent(passing: PassThroughRequest, route: Route, names: readonly string[] | null): Intent {
+export function protectedIntent(
+  passing: PassThroughRequest,
+  route: Route,
+  names: readonly string[] | null,
+): RefusedExchange | ExchangeIntent | SearchIntent | PassIntent {
   const { request, url } = passing;
   const headers = new HeaderSnapshot(request.headers);
   if (names === null) return { kind: "search", passing, headers, route };
@@ -189,8 +207,8 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
 }
 
 /**
- * The strictest of several routes that one request could match: by `key`, then by `graphql`, then by `unknown`, then by `on_store_failure`;
- * of equals the first. The settings of two routes are never mixed.
+ * The strictest of several routes that one request could match: one on trial is the laxest; then by `key`, then by `graphql`, then by `unknown`, then
+ * by `on_store_failure`; of equals the first. The settings of two routes are never mixed.
  */
 export function strictestRoute(routes: readonly Route[]): Route | null {
   let strictest: Route | null = null;
@@ -198,8 +216,9 @@ export function strictestRoute(routes: readonly Route[]): Route | null {
   return strictest;
 }
 
-function laxity({ key, graphql, rules, onStoreFailure }: Route): number {
-  return KEY[key] * 100 + (graphql ? 50 : 0) + UNKNOWN[rules.policy.unknown] * 10 + STORE[onStoreFailure];
+function laxity({ key, graphql, rules, onStoreFailure, trial }: Route): number {
+  const unprotected = trial === null ? 0 : 1 - trial.protectedShare;
+  return unprotected * 100_000 + KEY[key] * 100 + (graphql ? 50 : 0) + UNKNOWN[rules.policy.unknown] * 10 + STORE[onStoreFailure];
 }
 
 const KEY: Readonly<Record<KeyRule, number>> = { required: 0, optional: 1 };

@@ -48,6 +48,18 @@ export interface PassThroughRequest {
   readonly keyNames: readonly string[];
   /** The request's body, if it has been read. */
   readonly bytes?: Uint8Array;
+  /** Looks on; `null`: nobody does. */
+  readonly tap?: PassTap | null;
+}
+
+/** Looks at a request that passes, and at its answer, from the side: it may take copies. It must change neither, hold up neither, and never throw. */
+export interface PassTap {
+  /** The request is about to be sent. */
+  readonly sending: () => void;
+  /** The answer is about to go to the client. */
+  readonly answered: (response: Response) => void;
+  /** The origin gave none. */
+  readonly dropped: () => void;
 }
 
 /**
@@ -59,17 +71,22 @@ export async function passThrough(
   target: Fetcher,
   refuse: (problem: Problem) => Response,
 ): Promise<Response> {
-  const response = await forward(passing, target, refuse);
-  const { request, keyNames } = passing;
+  const { request, keyNames, tap = null } = passing;
+  tap?.sending();
+  const forwarded = await forward(passing, target);
+  const response = forwarded ?? refuse(DROPPED);
   const isKeyed = keyNames.some((name) => request.headers.has(name));
-  return withoutPrivate(isKeyed ? withStatus(response, "ignored") : response);
+  const answer = withoutPrivate(isKeyed ? withStatus(response, "ignored") : response);
+  if (forwarded === null) tap?.dropped();
+  else tap?.answered(answer);
+  return answer;
 }
 
-async function forward(
-  passing: PassThroughRequest,
-  target: Fetcher,
-  refuse: (problem: Problem) => Response,
-): Promise<Response> {
+/** Nobody knows whether the origin has acted. */
+const DROPPED: Problem = { code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 };
+
+/** `null`: the origin gave no answer. */
+async function forward(passing: PassThroughRequest, target: Fetcher): Promise<Response | null> {
   const { request, url, origin, bytes } = passing;
   const to = originUrl(origin, url);
   try {
@@ -88,7 +105,7 @@ async function forward(
     return await target.fetch(to, { method, headers, body: bytes ?? request.body, signal, ...UNCHANGED });
   } catch (error) {
     console.error({ message: "pass-through failed", reason: String(error) });
-    return refuse({ code: "origin-dropped", unknown: "unprotected", retryAfterMs: 0 });
+    return null;
   }
 }
 

@@ -28,7 +28,8 @@ export function wellKnownResponse(config: Config): Response {
         replayed: REPLAYED_HEADER,
         status: STATUS_HEADER,
       },
-      routes: config.routes.map(publishedRoute),
+      // A client can rely on no route that protects nothing.
+      routes: config.routes.filter(({ trial }) => trial === null || trial.protectedShare > 0).map(publishedRoute),
       problems: publishedProblems(),
     },
     { headers: { "Cache-Control": "max-age=300", ...(isForPages ? { "Access-Control-Allow-Origin": "*" } : {}) } },
@@ -60,6 +61,8 @@ function publishedRoute(route: Route): object {
     notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
     mismatchStatus: keyReusedStatus,
     maxRequestBodyBytes: route.maxRequestBodyBytes,
+    // While the route's settings are on trial, the others pass unprotected.
+    ...(route.trial === null ? {} : { protectedShareOfKeys: route.trial.protectedShare }),
   };
 }
 

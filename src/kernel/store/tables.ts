@@ -21,6 +21,9 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
   outbox: { holds: "events" }, // feature: outbox
   resting: { why: "is of use to events, which are counted" }, // feature: outbox
   positions: { holds: "positions" }, // feature: claims
+  sightings: { why: "is of requests that passed, and no exchange reads it" }, // feature: observe
+  sighting_days: { why: "is of requests that passed, and no exchange reads it" }, // feature: observe
+  sighting_examples: { why: "is in an object that belongs to no layout" }, // feature: observe
   alerts: { holds: "alerts", where: "due IS NOT NULL AND count > 0" }, // feature: outbox
   audit: { holds: "audit entries" }, // feature: audit
   counts: {

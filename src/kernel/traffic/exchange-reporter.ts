@@ -156,6 +156,14 @@ export class ExchangeReporter {
     });
   }
 
+  /** Counts what was seen of a request that passed. */
+  sighted(...seen: Parameters<TrafficCounters["sighted"]>): void {
+    logFailure("counting a sighting", () => {
+      this.traffic.sighted(...seen);
+      this.#ports.counted?.();
+    });
+  }
+
   #log({ instance, trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {
     const { route, recordId, outcome, status, attempt, durationMs, originMs } = report;
     const line = JSON.stringify({

@@ -5,6 +5,7 @@ import { CLAIM_STATES } from "../record/claim.ts";
 import { DEAD_REASONS, DELIVERY_DECISIONS } from "../record/delivery.ts";
 import { EVENT_FATES } from "../record/outbox.ts";
 import { OUTCOMES, PREVENTED } from "../record/outcome.ts";
+import { EFFECT_EVIDENCE, SIGHTING_CLASSES, SIGHTINGS_LOST } from "../record/sighting.ts";
 import { ATTEMPT_VERDICTS } from "../record/timeline.ts";
 import { Histogram, type HistogramCounts, isOfTheseBounds, largerTimes } from "./histogram.ts";
 
@@ -37,6 +38,9 @@ export const COUNTED_NAMES = {
   claims: CLAIM_STATES,
   /** Of destinations: what became of events. */
   events: EVENT_FATES,
+  /** Of routes on trial: what was seen from the side, and what never reached an object. */
+  sightings: [...SIGHTING_CLASSES, ...SIGHTINGS_LOST],
+  effects: EFFECT_EVIDENCE,
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type CountedKind = keyof typeof COUNTED_NAMES;

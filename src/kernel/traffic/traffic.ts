@@ -136,6 +136,12 @@ export class TrafficCounters {
     for (const state of states) this.#count(route, "claims", state);
   }
 
+  /** Counts what was seen of a request that passed. */
+  sighted(route: string, seen: CountedName<"sightings">, evidence: CountedName<"effects"> | null = null): void {
+    this.#count(route, "sightings", seen);
+    if (evidence !== null) this.#count(route, "effects", evidence);
+  }
+
   /** Counts what became of events. */
   relayed(destination: string, fate: EventFate, events: number): void {
     const isLost = fate === "dead" || fate === "erased";

@@ -47,7 +47,8 @@ export interface Ways {
 
 const FORWARD = fileURLToPath(new URL("../../bench/forward/index.ts", import.meta.url));
 
-export async function startWays(routes: GatewayVars["ROUTES"]): Promise<Ways> {
+/** `entry`: of the gateway, `src/index.ts` by default. */
+export async function startWays(routes: GatewayVars["ROUTES"], entry?: string): Promise<Ways> {
   const origins = [await startWireOrigin(), await startWireOrigin(), await startWireOrigin()] as const;
   const [first, second, third] = origins;
   const workers: Gateway[] = [];
@@ -61,7 +62,7 @@ export async function startWays(routes: GatewayVars["ROUTES"]): Promise<Ways> {
     return started;
   };
   const forward = await worker({ IDEMPOTENCY: {}, ROUTES: [], ORIGIN: second.url }, FORWARD);
-  const gateway = await worker({ IDEMPOTENCY: { origin: third.url, shards: 2 }, ROUTES: routes });
+  const gateway = await worker({ IDEMPOTENCY: { origin: third.url, shards: 2 }, ROUTES: routes }, entry);
   return {
     straight: wayOf(first.url, first),
     plain: wayOf(forward.url, second),

@@ -26,6 +26,7 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const places = new ShardDirectory(routes);
   const operator = new ShardOperator(namespace, routes, places);
+  const encryptions = new EncryptionDeriver([]);
   const nothing = { routes: [], mayRotate: () => true, flush: () => Promise.resolve() };
   return {
     env: {},
@@ -36,7 +37,9 @@ export function workerKernel(routes: readonly Route[] = [], namespace = env.KEY_
     callShard: notCalled,
     findObject: askOwn,
     proveCaller: notCalled,
-    encryptions: new EncryptionDeriver([]),
+    reading: { proveCaller: notCalled, encryptions },
+    waitUntil: (work) => void work,
+    encryptions,
     reporter: new ExchangeReporter("worker", new TrafficCounters()),
     flush: () => undefined,
     operator,

@@ -1,0 +1,200 @@
+// From a request that has passed to what is said of it: the request is read again from its copy, by the code that reads protected requests, so that key,
+// caller and fingerprint are what they would have been.
+
+import { singleHeaders } from "../../kernel/config/key-source.ts";
+import type { ClientProblemCode } from "../../kernel/record/problem.ts";
+import type { SightingClass } from "../../kernel/record/sighting.ts";
+import { type AttemptEnd, judgeAttempt } from "../../kernel/record/verdict.ts";
+import { digest } from "../../kernel/request/digest.ts";
+import { namerOf, readExchange, type ReadPorts, readScopes } from "../../kernel/request/exchange-request.ts";
+import { declaredLength, HeaderSnapshot } from "../../kernel/request/headers.ts";
+import { type ExchangeIntent, protectedIntent } from "../../kernel/request/intent.ts";
+import type { ExchangeRequest } from "../../kernel/request/message.ts";
+import { isSomebody } from "../../kernel/request/record-name.ts";
+import { NO_PROOFS } from "../../kernel/request/scope.ts";
+import { effectIn } from "./effect.ts";
+import { shareOf } from "./key-share.ts";
+import type { SeenRequest } from "./request-look.ts";
+import type { SightedEnd, Sighting, SightingMark } from "./sighting.ts";
+
+export interface ReadSighting {
+  /** Why the route would have refused the request; `null`: it would not. */
+  readonly problem: SightingClass | null;
+  /** `null`: there is nothing to compare. */
+  readonly sighting: Sighting | null;
+  /** The key as the client sent it; `null` without one. */
+  readonly key: string | null;
+}
+
+const TELEMETRY = { log: "none", serverTiming: false, trace: null } as const;
+
+export async function readSighting(seen: SeenRequest, reading: ReadPorts): Promise<ReadSighting> {
+  const { url, route, sent } = seen;
+  const request = copiedRequest(seen);
+  const headers = new HeaderSnapshot(request.headers);
+  const names = singleHeaders(route.keyFrom);
+  if (sent.kind === "broken") return refused("request-invalid");
+  const length = declaredLength(headers) ?? 0;
+  const isLimited = route.fingerprint.body !== "none";
+  const isTooLarge = isLimited && length > route.maxRequestBodyBytes;
+  if (isTooLarge || (sent.kind === "not-copied" && names === null)) return refused("body-too-large");
+  const { origin, trustForwarded } = route;
+  const passing = { request, url, origin, trustForwarded, keyNames: [] };
+  const intent = protectedIntent(passing, route, names);
+  const keyless = (code: ClientProblemCode | null): Promise<ReadSighting> =>
+    readKeyless({ kind: "exchange", request, headers, url, route, key: NO_KEY }, seen, reading, code);
+  switch (intent.kind) {
+    case "pass":
+      return keyless(null);
+    case "refuse-exchange":
+      return intent.problem.code === "key-missing" ? keyless("key-missing") : refused(intent.problem.code);
+    case "exchange":
+    case "search": {
+      const read = await readExchange(intent, TELEMETRY, reading);
+      switch (read.kind) {
+        case "exchange":
+          return ofExchange(read.exchange, seen);
+        case "refuse":
+          read.unread?.cancel();
+          return read.problem.code === "key-missing" ? keyless("key-missing") : refused(read.problem.code);
+        case "pass":
+          read.body?.free();
+          return keyless(null);
+        case "answered":
+          return { problem: null, sighting: null, key: null };
+      }
+    }
+  }
+}
+
+/** The request as it came, with what was copied of its body. */
+function copiedRequest({ request: { method, headers }, url, sent }: SeenRequest): Request {
+  const body = sent.kind === "whole" && sent.bytes.byteLength > 0 ? sent.bytes : null;
+  const hasBody = body !== null && method !== "GET" && method !== "HEAD";
+  return new Request(url.href, { method, headers, ...(hasBody ? { body } : null) });
+}
+
+function refused(code: ClientProblemCode): ReadSighting {
+  return { problem: classOf(code), sighting: null, key: null };
+}
+
+function classOf(code: ClientProblemCode): SightingClass {
+  switch (code) {
+    case "key-missing":
+    case "key-invalid":
+    case "body-too-large":
+    case "credential-invalid":
+      return code;
+    default:
+      return "other-problem";
+  }
+}
+
+async function ofExchange(exchange: ExchangeRequest, seen: SeenRequest): Promise<ReadSighting> {
+  const { record, request } = exchange.head;
+  const isCompared = seen.sent.kind === "whole" && exchange.rest === null;
+  exchange.rest?.cancel();
+  exchange.free();
+  const isWanted = shareOf("sample", record.key) < (seen.route.trial?.sample ?? 1);
+  if (!isWanted) return { problem: null, sighting: null, key: record.key };
+  const of = { id: record.id, isKeyless: false, fingerprint: isCompared ? request.fingerprint : null };
+  return { problem: null, sighting: await sightingOf(of, seen), key: record.key };
+}
+
+/** Never a record's: its name is made of the content. */
+const NO_KEY = { key: "content", raw: "", header: "" } as const;
+
+/** A request without a key is compared with equal ones of its caller. Strangers, whom nothing tells apart, are not one caller. */
+async function readKeyless(
+  intent: ExchangeIntent,
+  seen: SeenRequest,
+  reading: ReadPorts,
+  code: ClientProblemCode | null,
+): Promise<ReadSighting> {
+  const { route } = seen;
+  const { keylessMs = 0, sample = 1 } = route.trial ?? {};
+  const alone = { problem: code === null ? null : classOf(code), sighting: null, key: null };
+  if (keylessMs === 0 || seen.sent.kind !== "whole") return alone;
+  const proofs = route.identities.length > 0 ? await reading.proveCaller(intent) : NO_PROOFS;
+  const scopes = readScopes(intent, proofs);
+  if ("problem" in scopes || !isSomebody(scopes.scope)) return alone;
+  const read = await readExchange(intent, TELEMETRY, reading);
+  if (read.kind === "refuse") read.unread?.cancel();
+  if (read.kind !== "exchange") return alone;
+  const { fingerprint } = read.exchange.head.request;
+  const isCompared = read.exchange.rest === null;
+  read.exchange.rest?.cancel();
+  read.exchange.free();
+  if (!isCompared || shareOf("sample", fingerprint) >= sample) return alone;
+  const [id] = await namerOf(`(content:${fingerprint})`, scopes)(route.layouts.own);
+  return id === undefined
+    ? alone
+    : { ...alone, sighting: await sightingOf({ id, isKeyless: true, fingerprint }, seen) };
+}
+
+async function sightingOf(
+  of: Pick<Sighting, "id" | "isKeyless" | "fingerprint">,
+  seen: SeenRequest,
+): Promise<Sighting> {
+  const { route, answer, beganAt, endedAt } = seen;
+  const bytes = answer?.body.kind === "whole" ? answer.body.bytes : null;
+  const pointer = route.trial?.effect ?? null;
+  const effect =
+    bytes === null || pointer === null
+      ? null
+      : await effectIn(bytes, answer?.headers.get("content-encoding") ?? null, pointer);
+  const { id } = of;
+  return {
+    ...of,
+    route: route.path,
+    beganAt,
+    endedAt,
+    end: endOf(seen),
+    isSuccess: answer !== null && answer.status >= 200 && answer.status < 300 && isWhole(seen),
+    body: bytes === null ? null : await shortDigest([id, bytes]),
+    effect: effect === null ? null : await shortDigest([id, effect]),
+    marks: marksOf(of, seen),
+  };
+}
+
+/** With the name of its record: equal bodies of two keys cannot be told to be equal. */
+async function shortDigest(parts: readonly (string | Uint8Array)[]): Promise<string> {
+  return (await digest(parts)).slice(0, 16);
+}
+
+/** One that was not copied counts as whole: nobody looked at its end. */
+function isWhole({ answer, isLeft }: SeenRequest): boolean {
+  return !isLeft && answer !== null && answer.body.kind !== "broken";
+}
+
+/** As the route would have judged it, which waits no longer than its `timeout`. */
+function endOf(seen: SeenRequest): SightedEnd {
+  const { route, answer, isLeft } = seen;
+  if (isLeft) return "left";
+  const end: AttemptEnd =
+    answer === null || !isWhole(seen)
+      ? { kind: "dropped" }
+      : isLate(seen)
+        ? { kind: "timed-out" }
+        : { kind: "answered", status: answer.status };
+  return judgeAttempt(end, route.rules.lists);
+}
+
+function isLate({ route, answer, beganAt }: SeenRequest): boolean {
+  return answer !== null && answer.at - beganAt > route.rules.timeoutMs;
+}
+
+function marksOf({ fingerprint }: Pick<Sighting, "fingerprint">, seen: SeenRequest): readonly SightingMark[] {
+  const { route, answer } = seen;
+  const size = answer?.body.kind === "whole" ? answer.body.bytes.byteLength : declaredIn(answer?.headers ?? null);
+  return [
+    ...(isLate(seen) ? (["over-timeout"] as const) : []),
+    ...(size > route.rules.maxResponseBodyBytes ? (["response-too-large"] as const) : []),
+    ...(fingerprint === null ? (["not-compared"] as const) : []),
+  ];
+}
+
+function declaredIn(headers: Headers | null): number {
+  return headers === null ? 0 : (declaredLength(headers) ?? 0);
+}
+
