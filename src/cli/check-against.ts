@@ -1,7 +1,7 @@
 // Compares a configuration with the gateway that runs: one that forgets where records are or what they are called is refused before it is
 // deployed. Pure.
 
-import type { ConfigProblem, Route } from "../kernel/config/resolved.ts";
+import { type ConfigProblem, protectsKeys, type Route } from "../kernel/config/resolved.ts";
 import type { ForgettingProblem, RunningLayout, RunningRoute } from "../kernel/node-feature.ts";
 import { CHECKS } from "./check/of-features.ts";
 import { renamedCallers } from "./check-renaming.ts";
@@ -17,11 +17,12 @@ export interface GatewayComparison {
  * audit log and its operators' sessions are.
  */
 export function compareLayouts(
-  routes: readonly Route[],
+  all: readonly Route[],
   running: readonly RunningLayout[],
   published: readonly RunningRoute[],
   jurisdiction: string | null = null,
 ): GatewayComparison {
+  const routes = all.filter(protectsKeys);
   const inherited = new InheritedRoutes(routes, published);
   const inheritedBy = (route: Route): readonly RunningRoute[] => inherited.of(route);
   const found = [

@@ -8,12 +8,14 @@ import { callersOpenApi } from "./callers/operator/openapi.ts"; // feature: call
 import { claimsOpenApi } from "./claims/operator/openapi.ts"; // feature: claims
 import { decisionsOpenApi } from "./decisions/operator/openapi.ts"; // feature: decisions
 import { hoursOpenApi } from "./hours/operator/openapi.ts"; // feature: hours
+import { observeOpenApi } from "./observe/operator/openapi.ts"; // feature: observe
 import { outboxOpenApi } from "./outbox/operator/openapi.ts"; // feature: outbox
 import { previousShardsOpenApi } from "./previous-shards/operator/openapi.ts"; // feature: previous-shards
 import { queuesOpenApi } from "./queues/operator/openapi.ts"; // feature: queues
 
 export const OPENAPI_FEATURES: readonly OpenApiFeature[] = [
   hoursOpenApi, // feature: hours
+  observeOpenApi, // feature: observe
   bulkOpenApi, // feature: bulk
   decisionsOpenApi, // feature: decisions
   callersOpenApi, // feature: callers

@@ -4,7 +4,7 @@
 import { identityRoots } from "../kernel/config/identity.ts";
 import { sourceName } from "../kernel/config/key-source.ts";
 import { layoutTitle, shardCount } from "../kernel/config/layout.ts";
-import type { Route } from "../kernel/config/resolved.ts";
+import { protectsKeys, type Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";
 import { type EpochMs, epochMs } from "../kernel/record/units.ts";
 import type { ShardsTogether } from "../kernel/object/gathering.ts";
@@ -195,14 +195,17 @@ function latestOf(one: EpochMs | null, other: EpochMs | null): EpochMs | null {
 
 /** The routes as operators see them. */
 export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
-  return routes.map(({ path, methods, scope, identities, keyFrom, encryptResponses, async, fingerprint }) => ({
-    path,
-    methods,
-    scope: scopeNames(scope),
-    identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])),
-    keyFrom: keyFrom.map(sourceName),
-    encryptResponses: encryptResponses === true,
-    async,
-    fingerprint: JSON.stringify(fingerprint),
-  }));
+  // One that protects nothing has no records.
+  return routes
+    .filter(protectsKeys)
+    .map(({ path, methods, scope, identities, keyFrom, encryptResponses, async, fingerprint }) => ({
+      path,
+      methods,
+      scope: scopeNames(scope),
+      identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])),
+      keyFrom: keyFrom.map(sourceName),
+      encryptResponses: encryptResponses === true,
+      async,
+      fingerprint: JSON.stringify(fingerprint),
+    }));
 }

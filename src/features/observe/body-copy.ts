@@ -21,7 +21,7 @@ export type BodyCopy =
 
 export interface CopiedBody {
   readonly copy: Promise<BodyCopy>;
-  /** Its memory is no longer needed. May be called again. */
+  /** Nothing more is read, and its memory is no longer needed. May be called again. */
   readonly free: () => void;
 }
 
@@ -66,7 +66,7 @@ export function copyBody(half: ReadableStream<Uint8Array>, budget: ByteBudget): 
       pieces.length = 0;
     }
   };
-  return { copy: read(), free: () => lease.shrinkTo(0) };
+  return { copy: read(), free: giveUp };
 }
 
 /** Streams that programs make may give their pieces only as they come. */

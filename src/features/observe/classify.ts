@@ -88,6 +88,8 @@ function later(sighting: Sighting, known: KnownKey, unknown: UnknownRule): Known
   const isOver = known.end === "refused" || (unknown === "retry" && known.end !== "result");
   const owner = isOver && sighting.end !== "refused" ? own : known;
   const first = known.hasSuccess ? known : own;
+  const isNews = isOver || !known.hasSuccess || own.effects.some((effect) => !known.effects.includes(effect));
+  if (!isNews && (known.fingerprint !== null || own.fingerprint === null)) return known;
   return {
     ...owner,
     fingerprint: known.fingerprint ?? own.fingerprint,

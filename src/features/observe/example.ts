@@ -1,12 +1,8 @@
 // Examples of what was observed, with keys, for whoever looks them up in the API: a few of each route and day, in the operators' object.
 
 import { jsonCall } from "../../kernel/call.ts";
+import { EXAMPLE_KINDS, type ExampleKind } from "../../kernel/record/sighting.ts";
 import type { SightingAnswer } from "./sighting.ts";
-
-/** What an example is of: what happened, or what enforcing would change. */
-export const EXAMPLE_KINDS = ["doubled", "likely", "mismatch", "unknown", "scope-splits", "content-repeat"] as const;
-
-export type ExampleKind = (typeof EXAMPLE_KINDS)[number];
 
 /** Of each route and day at most so many in all, and of each kind but `doubled` at most MOST_OF_A_KIND. */
 export const MOST_EXAMPLES = 20;

@@ -78,16 +78,10 @@ function refused(code: ClientProblemCode): ReadSighting {
   return { problem: classOf(code), sighting: null, key: null };
 }
 
+const OWN_CLASSES: readonly SightingClass[] = ["key-missing", "key-invalid", "body-too-large", "credential-invalid"];
+
 function classOf(code: ClientProblemCode): SightingClass {
-  switch (code) {
-    case "key-missing":
-    case "key-invalid":
-    case "body-too-large":
-    case "credential-invalid":
-      return code;
-    default:
-      return "other-problem";
-  }
+  return OWN_CLASSES.find((own) => own === code) ?? "other-problem";
 }
 
 async function ofExchange(exchange: ExchangeRequest, seen: SeenRequest): Promise<ReadSighting> {
@@ -127,9 +121,7 @@ async function readKeyless(
   read.exchange.free();
   if (!isCompared || shareOf("sample", fingerprint) >= sample) return alone;
   const [id] = await namerOf(`(content:${fingerprint})`, scopes)(route.layouts.own);
-  return id === undefined
-    ? alone
-    : { ...alone, sighting: await sightingOf({ id, isKeyless: true, fingerprint }, seen) };
+  return { ...alone, sighting: await sightingOf({ id, isKeyless: true, fingerprint }, seen) };
 }
 
 async function sightingOf(
@@ -197,4 +189,3 @@ function marksOf({ fingerprint }: Pick<Sighting, "fingerprint">, seen: SeenReque
 function declaredIn(headers: Headers | null): number {
   return headers === null ? 0 : (declaredLength(headers) ?? 0);
 }
-

@@ -43,6 +43,8 @@ export class RequestLook implements PassTap {
   readonly #route: Route;
   readonly #ports: LookPorts;
   readonly #over = Promise.withResolvers<void>();
+  readonly #left = Promise.withResolvers<BodyCopy>();
+  #hasEnded = false;
   #beganAt = 0;
   #sent = EMPTY_COPY;
 
@@ -58,13 +60,22 @@ export class RequestLook implements PassTap {
     this.#sent = this.#copyOf(this.#request);
     // From now on: when the client leaves, the runtime ends everything else.
     this.#ports.waitUntil(this.#over.promise);
+    // Nor does it resume what waits for the origin.
+    this.#request.signal.addEventListener("abort", () => this.#leave(), { once: true });
   }
 
   answered(response: Response): void {
+    if (this.#hasEnded) return;
     const at = Date.now();
     const { status, headers } = response;
     const body = status === 101 ? EMPTY_COPY : this.#copyOf(response);
     void this.#finish(body, (copy) => ({ status, headers, at, body: copy }));
+  }
+
+  /** The client has left. Once its answer has begun, its body counts as broken off. */
+  #leave(): void {
+    this.#left.resolve({ kind: "broken" });
+    if (!this.#hasEnded) this.dropped();
   }
 
   dropped(): void {
@@ -83,13 +94,16 @@ export class RequestLook implements PassTap {
   }
 
   async #finish(body: CopiedBody, answerOf: (copy: BodyCopy) => SeenAnswer | null): Promise<void> {
+    // Whichever comes first: an end, or the client that leaves.
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     const [request, url, route, sent] = [this.#request, this.#url, this.#route, this.#sent];
     try {
-      const answer = answerOf(await body.copy);
+      const answer = answerOf(await Promise.race([body.copy, this.#left.promise]));
       const endedAt = Date.now();
       const isLeft = request.signal.aborted && answer?.body.kind !== "whole";
       const seen = { request, url, route, answer, beganAt: this.#beganAt, endedAt, isLeft };
-      await this.#ports.report({ ...seen, sent: await sent.copy });
+      await this.#ports.report({ ...seen, sent: await Promise.race([sent.copy, this.#left.promise]) });
     } catch (error) {
       console.error({ message: "an observed request was not looked at", reason: String(error) });
     } finally {

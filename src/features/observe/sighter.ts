@@ -53,11 +53,12 @@ export class Sighter {
   async report(seen: SeenRequest): Promise<void> {
     const { route } = seen;
     const read = await readSighting(seen, this.#ports.reading);
-    if (read.problem !== null) this.#count(route.path, read.problem);
+    // A request without a key that repeats another one is a repeat: its object says so.
+    if (read.problem !== null && read.sighting === null) this.#count(route.path, read.problem);
     const isDue = this.#counted.size > 0 && performance.now() > this.#handedOverAt + HAND_OVER_MS;
     if (read.sighting === null && !isDue) return;
     if (this.#pending >= MOST_PENDING) {
-      if (read.sighting !== null) this.#lose(route.path);
+      this.#lose(route.path, read);
       return;
     }
     this.#pending += 1;
@@ -68,7 +69,8 @@ export class Sighter {
     }
   }
 
-  async #tell({ route, request, answer }: SeenRequest, { sighting, key }: ReadSighting): Promise<void> {
+  async #tell({ route, request, answer }: SeenRequest, read: ReadSighting): Promise<void> {
+    const { sighting, key, problem } = read;
     const counted = [...this.#counted.values()];
     this.#counted = new Map();
     this.#handedOverAt = performance.now();
@@ -77,10 +79,11 @@ export class Sighter {
       given = await this.#ask(route, sighting, counted);
     } catch (error) {
       console.warn({ message: "a sighting was lost", route: route.path, reason: String(error) });
-      if (sighting !== null) this.#lose(route.path);
+      this.#lose(route.path, read);
       return;
     }
     if (given === null || sighting === null) return;
+    if (problem !== null && given.class !== "content-repeat") this.#count(route.path, problem);
     const kind = exampleKind(given);
     if (kind === null) return;
     const { beganAt: at, id } = sighting;
@@ -135,7 +138,9 @@ export class Sighter {
     this.#counted.set(name, { route, name: seen, count });
   }
 
-  #lose(route: string): void {
+  #lose(route: string, { sighting, problem }: ReadSighting): void {
+    if (sighting === null) return;
     this.#count(route, "lost");
+    if (problem !== null) this.#count(route, problem);
   }
 }

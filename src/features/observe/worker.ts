@@ -7,6 +7,10 @@ import { ByteBudget } from "../../kernel/request/byte-budget.ts";
 import { parseKey } from "../../kernel/request/key.ts";
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { shareOf } from "./key-share.ts";
+import { observeMetrics } from "./operator/observe-metrics.ts";
+import { addReport } from "./operator/report-api.ts";
+import { reportRoutes } from "./operator/report-page.tsx";
+import { reportReader } from "./operator/report.ts";
 import { RequestLook } from "./request-look.ts";
 import { Sighter } from "./sighter.ts";
 
@@ -15,10 +19,20 @@ const COPIES_BYTES = 12 << 20;
 const COPIES_MS = 60_000;
 
 export function observeWorker(kernel: WorkerKernel): WorkerFeature {
-  const isOnTrial = kernel.config.routes.some(({ trial }) => trial !== null);
+  const { routes } = kernel.config;
+  const isOnTrial = routes.some(({ trial }) => trial !== null);
+  const report = reportReader(kernel);
   return {
     name: "observe",
     ...(isOnTrial ? { divert: diverter(kernel) } : null),
+    operator: {
+      addApi: (app) => addReport(app, report),
+      console: {
+        link: isOnTrial ? { path: "report", title: "Observed", after: "records" } : null,
+        addPages: (app, paths) => reportRoutes(app, paths, report),
+      },
+      metrics: observeMetrics(routes),
+    },
   };
 }
 

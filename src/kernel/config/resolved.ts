@@ -242,6 +242,11 @@ export interface Config {
   readonly trustForwarded: boolean;
 }
 
+/** Whether the route protects any of its requests. */
+export function protectsKeys({ trial }: Pick<Route, "trial">): boolean {
+  return trial === null || trial.protectedShare > 0;
+}
+
 /** The rules of all records: those of routes, and those that no request matches. */
 export function allRoutes({ routes, queues, consumers }: Config): readonly Route[] {
   return [...routes, ...[...queues, ...consumers].map(({ route }) => route)];

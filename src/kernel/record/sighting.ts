@@ -44,3 +44,15 @@ export type EffectEvidence = (typeof EFFECT_EVIDENCE)[number];
 
 /** Sightings that reached no object. */
 export const SIGHTINGS_LOST = ["lost"] as const;
+
+/** What an example is of: what happened, or what enforcing would change. */
+export const EXAMPLE_KINDS = [
+  "doubled",
+  "likely",
+  "mismatch",
+  "unknown",
+  "scope-splits",
+  "content-repeat",
+] as const satisfies readonly (SightingClass | EffectEvidence)[];
+
+export type ExampleKind = (typeof EXAMPLE_KINDS)[number];

@@ -218,7 +218,13 @@ export function strictestRoute(routes: readonly Route[]): Route | null {
 
 function laxity({ key, graphql, rules, onStoreFailure, trial }: Route): number {
   const unprotected = trial === null ? 0 : 1 - trial.protectedShare;
-  return unprotected * 100_000 + KEY[key] * 100 + (graphql ? 50 : 0) + UNKNOWN[rules.policy.unknown] * 10 + STORE[onStoreFailure];
+  return (
+    unprotected * 100_000 +
+    KEY[key] * 100 +
+    (graphql ? 50 : 0) +
+    UNKNOWN[rules.policy.unknown] * 10 +
+    STORE[onStoreFailure]
+  );
 }
 
 const KEY: Readonly<Record<KeyRule, number>> = { required: 0, optional: 1 };

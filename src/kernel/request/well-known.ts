@@ -2,7 +2,7 @@
 // (draft, sections 2.4 and 2.5.2). It tells clients what they can rely on, and reveals nothing about the origin.
 
 import { writtenSource } from "../config/key-source.ts";
-import { type Config, type FingerprintRule, type Route } from "../config/resolved.ts";
+import { type Config, type FingerprintRule, protectsKeys, type Route } from "../config/resolved.ts";
 import type { MonitorProblem } from "../record/monitor-problem.ts";
 import { type ClientProblem, describeProblem } from "../record/problem.ts";
 import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER } from "./headers.ts";
@@ -29,7 +29,7 @@ export function wellKnownResponse(config: Config): Response {
         status: STATUS_HEADER,
       },
       // A client can rely on no route that protects nothing.
-      routes: config.routes.filter(({ trial }) => trial === null || trial.protectedShare > 0).map(publishedRoute),
+      routes: config.routes.filter(protectsKeys).map(publishedRoute),
       problems: publishedProblems(),
     },
     { headers: { "Cache-Control": "max-age=300", ...(isForPages ? { "Access-Control-Allow-Origin": "*" } : {}) } },

@@ -1,8 +1,9 @@
 // Examples of what was observed, in the operators' object alone: a few of each route and day, so that keys are in no more than these.
 
-import { DAY_MS } from "./sighting-rows.ts";
+import { DAY_MS } from "./sighting-days.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
-import { EXAMPLE_DAYS, EXAMPLE_KINDS, type Example, MOST_EXAMPLES, MOST_OF_A_KIND } from "../example.ts";
+import { EXAMPLE_KINDS } from "../../../kernel/record/sighting.ts";
+import { EXAMPLE_DAYS, type Example, MOST_EXAMPLES, MOST_OF_A_KIND } from "../example.ts";
 
 const EXAMPLES =
   "CREATE TABLE IF NOT EXISTS sighting_examples (number INTEGER PRIMARY KEY, day INTEGER NOT NULL, route TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL)";

@@ -1,6 +1,6 @@
 // Routes on trial in an object: what the sightings of its keys are, compared with those before, and in the operators' object the examples.
 
-import { answerCall, jsonCall } from "../../../kernel/call.ts";
+import { answerCall } from "../../../kernel/call.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { LaterTables } from "../../../kernel/store/schema.ts";
@@ -9,10 +9,9 @@ import { type DayCounts, effectName, gapName } from "../day-counts.ts";
 import { EXAMPLE_CALL, EXAMPLES_CALL } from "../example.ts";
 import { SIGHT_CALL, type Sighting, type SightingAnswer, type SightingQuestion } from "../sighting.ts";
 import { ExampleRows } from "./example-rows.ts";
-import { DAY_MS, KEPT_DAYS, SightingRows } from "./sighting-rows.ts";
-
-/** What an object has counted of each route and day. */
-export const OBSERVED_CALLS = { observed: jsonCall<void, readonly DayCounts[]>("observed") };
+import { OBSERVED_CALLS } from "./observed-calls.ts";
+import { DAY_MS, KEPT_DAYS } from "./sighting-days.ts";
+import { SightingRows } from "./sighting-rows.ts";
 
 export function observeObject(kernel: ObjectKernel): ObjectFeature {
   const { storage, alarm, reporter } = kernel;
@@ -20,23 +19,22 @@ export function observeObject(kernel: ObjectKernel): ObjectFeature {
   const rows = new SightingRows(tables);
   const examples = new ExampleRows(tables);
   const counts = (): readonly DayCounts[] => rows.days(dayOf(Date.now()) - KEPT_DAYS);
-  const see = (question: SightingQuestion): SightingAnswer | null => {
+  const see = ({ sighting, unknown, keepMs, counted }: SightingQuestion): SightingAnswer | null => {
     const now = Date.now();
-    const wasThere = tables.has("sightings");
-    let seen: SightingAnswer | null = null;
+    let answer: SightingAnswer | null = null;
     try {
       tables.transaction(() => {
-        for (const { route, name, count } of question.counted) rows.add(dayOf(now), route, name, count, now);
-        if (question.sighting !== null) seen = sight(rows, question.sighting, question, now);
+        for (const one of counted) rows.add({ ...one, day: dayOf(now) }, now);
+        if (sighting !== null) answer = sight(rows, sighting, { unknown, keepMs, now });
       });
     } catch (error) {
       rows.forget();
       throw error;
     }
-    if (!wasThere) rows.made();
+    if (sighting !== null || counted.length > 0) rows.made(sighting !== null);
     const at = rows.nextAt(now);
     if (at !== null) alarm.moveTo(epochMs(at));
-    return seen;
+    return answer;
   };
   return {
     name: "observe",
@@ -44,7 +42,8 @@ export function observeObject(kernel: ObjectKernel): ObjectFeature {
       answerCall(SIGHT_CALL, (question) => {
         const answer = see(question);
         const { sighting } = question;
-        if (answer !== null && sighting !== null) {
+        // The first of equal requests without a key is what its isolate says: it has no key.
+        if (answer !== null && sighting !== null && (!sighting.isKeyless || answer.class === "content-repeat")) {
           reporter.traffic.sighted(sighting.route, answer.class, answer.evidence);
         }
         kernel.restoreAlarm();
@@ -75,24 +74,26 @@ export function dayOf(now: number): number {
   return Math.floor(now / DAY_MS);
 }
 
+interface SightRules extends Pick<SightingQuestion, "unknown" | "keepMs"> {
+  readonly now: number;
+}
+
 /** In a transaction. */
-function sight(rows: SightingRows, sighting: Sighting, question: SightingQuestion, now: number): SightingAnswer {
+function sight(rows: SightingRows, sighting: Sighting, { unknown, keepMs, now }: SightRules): SightingAnswer {
   const { id, route, marks, beganAt, isKeyless } = sighting;
-  const before = rows.get(id, now);
-  const known = before?.known ?? null;
+  const known = rows.get(id, now);
   const elsewhere = known === null && !isKeyless ? rows.ofOther(id, sighting.fingerprint, now) : null;
-  const classified = classify(sighting, { known, elsewhere, unknown: question.unknown });
-  const { class: seen, evidence } = classified;
+  const { class: seen, evidence, known: next } = classify(sighting, { known, elsewhere, unknown });
   const day = dayOf(now);
-  if (before === null) {
+  const add = (name: string): void => rows.add({ day, route, name, count: 1 }, now);
+  if (known === null) {
     const names = [isKeyless ? KEYLESS : seen, ...marks];
-    rows.insert(id, { route, day, names, until: now + question.keepMs, known: classified.known }, now);
+    rows.insert({ id, route, day, names, until: now + keepMs, known: next }, now);
   } else {
-    const gap = gapName(Math.abs(beganAt - before.known.beganAt));
-    for (const name of [seen, ...marks, gap]) rows.add(day, route, name, 1, now);
-    if (classified.known !== known) rows.update(id, classified.known);
+    for (const name of [seen, ...marks, gapName(Math.abs(beganAt - known.beganAt))]) add(name);
+    if (next !== known) rows.update(id, next);
   }
-  if (evidence !== null) rows.add(day, route, effectName(evidence), 1, now);
+  if (evidence !== null) add(effectName(evidence));
   const earlier = known ?? elsewhere;
   return { class: seen, evidence, earlierAt: earlier?.beganAt ?? null };
 }

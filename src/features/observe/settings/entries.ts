@@ -58,7 +58,8 @@ export const observeMemberTexts: TextsOf<typeof observeEntries> = {
     onChange: "applies at once",
   },
   sample: {
-    description: "The share of keys that are looked at, by their hash: a key's requests are all looked at, or none of them.",
+    description:
+      "The share of keys that are looked at, by their hash: a key's requests are all looked at, or none of them.",
     onChange: "applies at once",
   },
   keyless: {

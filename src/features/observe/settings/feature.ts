@@ -44,7 +44,6 @@ function trialProblems({ inForce, hasResponses, place: name }: PlacedRules<Trial
 function contradictions(all: object, { isKnown }: InForce<TrialSettings>): readonly Contradiction[] {
   const of = (name: string): unknown => Reflect.get(all, name);
   const trial = Reflect.get(all, "enforce") === undefined ? "observed" : "partial";
-  const isSome = (value: unknown): boolean => value !== undefined && value !== null && Object.keys(value).length > 0;
   const found: readonly Contradiction[] = [
     ["async", (of("async") ?? "never") !== "never", "only the gateway can answer before there is a result"],
     ["publish", isSome(of("publish")), "a result that is not kept has no events"],
@@ -64,6 +63,10 @@ function contradictions(all: object, { isKnown }: InForce<TrialSettings>): reado
         ] as const)),
   ];
   return found.filter(([setting, isSet]) => isSet && isKnown(...known(setting)));
+}
+
+function isSome(value: unknown): boolean {
+  return value !== undefined && value !== null && Object.keys(value).length > 0;
 }
 
 /** The setting's name, if it is one that the kernel knows to be faulty or not. */

@@ -24,7 +24,7 @@ const OBSERVED: CaseKind = {
 /** Some targets lead out of the route (`/observed/../x`). */
 const isObserved = ({ requests }: Seen): boolean => /^\/observed(?:[/?]|$)/.test(requests[0]?.target ?? "");
 
-const main = (name: string): string => fileURLToPath(new URL(`../support/${name}.ts`, import.meta.url));
+const main = (name: string): string => fileURLToPath(new URL(`../../../workers/${name}.ts`, import.meta.url));
 
 describe("an observed route answers as a Worker that only forwards", () => {
   it.each([

@@ -1,7 +1,7 @@
 // The gateway with objects that never answer.
 
 import { DurableObject } from "cloudflare:workers";
-import onceway, { Operators } from "../../../../src/index.ts";
+import onceway, { Operators } from "../../src/index.ts";
 
 export { Operators };
 

@@ -1,7 +1,7 @@
 // The gateway with objects that fail every call.
 
 import { DurableObject } from "cloudflare:workers";
-import onceway, { Operators } from "../../../../src/index.ts";
+import onceway, { Operators } from "../../src/index.ts";
 
 export { Operators };
 

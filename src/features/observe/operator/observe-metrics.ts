@@ -1,0 +1,35 @@
+// The metrics of routes on trial. Every such route has all its series from the first scrape on, because `increase()` misses the first value of a new one.
+
+import type { Route } from "../../../kernel/config/resolved.ts";
+import { countsOf, RouteCounters, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
+import type { MetricsFeature } from "../../../kernel/worker-feature.ts";
+import { type MetricFamily, metricSample } from "../../../operator/exposition.ts";
+
+export function observeMetrics(routes: readonly Pick<Route, "path" | "trial">[]): MetricsFeature {
+  const onTrial = [...new Set(routes.flatMap(({ path, trial }) => (trial === null ? [] : [path])))];
+  return { name: "observe", counted: (totals) => families(onTrial, totals) };
+}
+
+function families(onTrial: readonly string[], totals: readonly RouteNumbers[]): readonly MetricFamily[] {
+  const counted = totals.filter(({ counts }) => counts.sightings !== undefined);
+  const missing = onTrial.filter((path) => !counted.some(({ route }) => route === path));
+  const all = [...counted, ...missing.map((path) => new RouteCounters(path).numbers)];
+  return [
+    {
+      name: "onceway_observed_total",
+      type: "counter",
+      help: "Requests of routes on trial, by what they would have been.",
+      samples: all.flatMap((one) =>
+        countsOf(one, "sightings").map(([name, count]) => metricSample({ route: one.route, class: name }, count)),
+      ),
+    },
+    {
+      name: "onceway_observed_effects_total",
+      type: "counter",
+      help: "Repeats of successful requests on routes on trial, by what the API's answers say of effects.",
+      samples: all.flatMap((one) =>
+        countsOf(one, "effects").map(([evidence, count]) => metricSample({ route: one.route, evidence }, count)),
+      ),
+    },
+  ];
+}
