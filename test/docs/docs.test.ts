@@ -339,6 +339,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/features/claims/e2e/operators.test.ts",
     '"started,unknown,failed"',
   ],
+  "npx onceway report --since 7d": ["test/features/observe/e2e/report.test.ts", 'runOnceway(["report"'], // feature: observe
   "npx onceway audit list --since 24h --by ann": [
     "test/features/audit/e2e/audit.test.ts",
     '"audit", "list", "--by", "ann", "--since"',

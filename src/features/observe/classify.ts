@@ -3,7 +3,7 @@
 
 import type { UnknownRule } from "../../kernel/record/record.ts";
 import type { EffectEvidence, SightingClass } from "../../kernel/record/sighting.ts";
-import type { SightedEnd, Sighting } from "./sighting.ts";
+import type { SightedEnd, RequestSighting } from "./sighting.ts";
 
 /** What is known of a key: the request that would own its record, and the effects of all that succeeded. */
 export interface KnownKey {
@@ -26,7 +26,7 @@ export interface SightedBeside {
   readonly unknown: UnknownRule;
 }
 
-export interface Classified {
+export interface ClassifiedSighting {
   readonly class: SightingClass;
   readonly evidence: EffectEvidence | null;
   /** What is known of the key from now on. */
@@ -36,24 +36,27 @@ export interface Classified {
 /** Clocks of isolates differ by this much at most. */
 export const CLOCKS_APART_MS = 250;
 
-/** More effects of one key are not told apart: one that is not among them counts as another effect. */
+/** More effects of one key are not remembered: a later one that is not among these counts as another effect. */
 export const MOST_EFFECTS = 8;
 
-export function classify(sighting: Sighting, { known, elsewhere, unknown }: SightedBeside): Classified {
+export function classifySighting(
+  sighting: RequestSighting,
+  { known, elsewhere, unknown }: SightedBeside,
+): ClassifiedSighting {
   if (known === null) {
     const own = { class: elsewhere === null ? "first" : "scope-splits", known: knownFrom(sighting) } as const;
     return { ...own, evidence: elsewhere === null ? null : evidenceOf(sighting, elsewhere) };
   }
   const { fingerprint } = sighting;
   if (fingerprint !== null && known.fingerprint !== null && fingerprint !== known.fingerprint) {
-    return { class: "mismatch", evidence: null, known };
+    return { class: "key-reused", evidence: null, known };
   }
   const seen = sighting.isKeyless ? "content-repeat" : classOfRepeat(sighting, known);
   return { class: seen, evidence: evidenceOf(sighting, known), known: later(sighting, known, unknown) };
 }
 
 /** Sightings come when requests end, and some come late: the one that began first is the first. */
-function classOfRepeat(sighting: Sighting, known: KnownKey): SightingClass {
+function classOfRepeat(sighting: RequestSighting, known: KnownKey): SightingClass {
   const overlaps =
     sighting.beganAt < known.endedAt + CLOCKS_APART_MS && known.beganAt < sighting.endedAt + CLOCKS_APART_MS;
   if (overlaps) return "overlap";
@@ -70,20 +73,20 @@ function classOfRepeat(sighting: Sighting, known: KnownKey): SightingClass {
 }
 
 /** Of two requests that succeeded; `null`: one did not, or nobody can tell. */
-function evidenceOf({ isSuccess, effect, body }: Sighting, known: KnownKey): EffectEvidence | null {
+function evidenceOf({ isSuccess, effect, body }: RequestSighting, known: KnownKey): EffectEvidence | null {
   if (!isSuccess || !known.hasSuccess) return null;
   if (effect !== null && known.effects.length > 0) return known.effects.includes(effect) ? "deduplicated" : "doubled";
   if (body === null || known.body === null) return null;
   return body === known.body ? "same-answer" : "likely";
 }
 
-function knownFrom({ fingerprint, beganAt, endedAt, end, isSuccess, body, effect }: Sighting): KnownKey {
+function knownFrom({ fingerprint, beganAt, endedAt, end, isSuccess, body, effect }: RequestSighting): KnownKey {
   const effects = isSuccess && effect !== null ? [effect] : [];
   return { fingerprint, beganAt, endedAt, end, body: isSuccess ? body : null, hasSuccess: isSuccess, effects };
 }
 
-/** Who owns the record then, as the life cycle has it: a result ends it, a refusal frees it, and doubt keeps it unless the route retries. */
-function later(sighting: Sighting, known: KnownKey, unknown: UnknownRule): KnownKey {
+/** Who owns the record then, as the life cycle has it: a result ends it, a refusal frees it, and an unknown outcome keeps it unless the route retries. */
+function later(sighting: RequestSighting, known: KnownKey, unknown: UnknownRule): KnownKey {
   const own = knownFrom(sighting);
   const isOver = known.end === "refused" || (unknown === "retry" && known.end !== "result");
   const owner = isOver && sighting.end !== "refused" ? own : known;

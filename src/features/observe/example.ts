@@ -11,7 +11,7 @@ export const MOST_OF_A_KIND = 3;
 /** For how many days they are kept. */
 export const EXAMPLE_DAYS = 7;
 
-export interface Example {
+export interface ObservedExample {
   readonly route: string;
   readonly kind: ExampleKind;
   /** When the request came, and the earlier one of its key. */
@@ -25,8 +25,8 @@ export interface Example {
   readonly key: string | null;
 }
 
-export const EXAMPLE_CALL = jsonCall<Example, boolean>("observe-example");
-export const EXAMPLES_CALL = jsonCall<{ readonly since: number }, readonly Example[]>("observe-examples");
+export const EXAMPLE_CALL = jsonCall<ObservedExample, boolean>("observe-example");
+export const EXAMPLES_CALL = jsonCall<{ readonly since: number }, readonly ObservedExample[]>("observe-examples");
 
 /** `null`: nobody need look at it. */
 export function exampleKind({ class: seen, evidence }: SightingAnswer): ExampleKind | null {

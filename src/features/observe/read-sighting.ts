@@ -15,13 +15,13 @@ import { NO_PROOFS } from "../../kernel/request/scope.ts";
 import { effectIn } from "./effect.ts";
 import { shareOf } from "./key-share.ts";
 import type { SeenRequest } from "./request-look.ts";
-import type { SightedEnd, Sighting, SightingMark } from "./sighting.ts";
+import type { SightedEnd, RequestSighting, SightingMark } from "./sighting.ts";
 
 export interface ReadSighting {
   /** Why the route would have refused the request; `null`: it would not. */
   readonly problem: SightingClass | null;
   /** `null`: there is nothing to compare. */
-  readonly sighting: Sighting | null;
+  readonly sighting: RequestSighting | null;
   /** The key as the client sent it; `null` without one. */
   readonly key: string | null;
 }
@@ -125,9 +125,9 @@ async function readKeyless(
 }
 
 async function sightingOf(
-  of: Pick<Sighting, "id" | "isKeyless" | "fingerprint">,
+  of: Pick<RequestSighting, "id" | "isKeyless" | "fingerprint">,
   seen: SeenRequest,
-): Promise<Sighting> {
+): Promise<RequestSighting> {
   const { route, answer, beganAt, endedAt } = seen;
   const bytes = answer?.body.kind === "whole" ? answer.body.bytes : null;
   const pointer = route.trial?.effect ?? null;
@@ -149,7 +149,7 @@ async function sightingOf(
   };
 }
 
-/** With the name of its record: equal bodies of two keys cannot be told to be equal. */
+/** With the name of its record, so that nobody sees which keys have equal bodies. */
 async function shortDigest(parts: readonly (string | Uint8Array)[]): Promise<string> {
   return (await digest(parts)).slice(0, 16);
 }
@@ -176,7 +176,7 @@ function isLate({ route, answer, beganAt }: SeenRequest): boolean {
   return answer !== null && answer.at - beganAt > route.rules.timeoutMs;
 }
 
-function marksOf({ fingerprint }: Pick<Sighting, "fingerprint">, seen: SeenRequest): readonly SightingMark[] {
+function marksOf({ fingerprint }: Pick<RequestSighting, "fingerprint">, seen: SeenRequest): readonly SightingMark[] {
   const { route, answer } = seen;
   const size = answer?.body.kind === "whole" ? answer.body.bytes.byteLength : declaredIn(answer?.headers ?? null);
   return [

@@ -9,10 +9,10 @@ import type { ReadPorts } from "../../kernel/request/exchange-request.ts";
 import { firstOf } from "../../kernel/request/first-of.ts";
 import type { ExchangeReporter } from "../../kernel/traffic/exchange-reporter.ts";
 import type { AskOperators } from "../../kernel/worker-feature.ts";
-import { EXAMPLE_CALL, type Example, exampleKind, MOST_EXAMPLES } from "./example.ts";
+import { EXAMPLE_CALL, type ObservedExample, exampleKind, MOST_EXAMPLES } from "./example.ts";
 import { readSighting, type ReadSighting } from "./read-sighting.ts";
 import type { SeenRequest } from "./request-look.ts";
-import { type CountedClass, SIGHT_CALL, type Sighting, type SightingAnswer } from "./sighting.ts";
+import { type CountedClass, SIGHT_CALL, type RequestSighting, type SightingAnswer } from "./sighting.ts";
 
 /** An object that does not answer by then has not seen it. */
 const SILENT_AFTER_MS = 5_000;
@@ -36,7 +36,7 @@ export interface SighterPorts {
   readonly askOperators: AskOperators;
 }
 
-export class Sighter {
+export class SightingReporter {
   readonly #ports: SighterPorts;
   #pending = 0;
   /** By route and name. */
@@ -101,7 +101,7 @@ export class Sighter {
 
   async #ask(
     route: Route,
-    sighting: Sighting | null,
+    sighting: RequestSighting | null,
     counted: readonly CountedClass[],
   ): Promise<SightingAnswer | null> {
     const { own } = route.layouts;
@@ -118,7 +118,7 @@ export class Sighter {
   }
 
   /** Of each kind and day few are kept, so that an isolate need not send more. */
-  async #keepExample(example: Example): Promise<void> {
+  async #keepExample(example: ObservedExample): Promise<void> {
     const day = `${Math.floor(example.at / 86_400_000)} `;
     const name = `${day}${example.route} ${example.kind}`;
     const sent = this.#examples.get(name) ?? 0;

@@ -21,7 +21,7 @@ export type SightingMark = (typeof SIGHTING_MARKS)[number];
 /** How the request ended: as its route would have judged it, or its client left before the answer was whole. */
 export type SightedEnd = Verdict | "left";
 
-export interface Sighting {
+export interface RequestSighting {
   /** The name of its key's record; without a key, a name made of its caller and content. */
   readonly id: string;
   readonly isKeyless: boolean;
@@ -44,7 +44,7 @@ export interface Sighting {
 
 /** What the key's object is asked. */
 export interface SightingQuestion {
-  readonly sighting: Sighting | null;
+  readonly sighting: RequestSighting | null;
   readonly unknown: UnknownRule;
   /** How long the key would be kept. */
   readonly keepMs: number;

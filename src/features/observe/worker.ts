@@ -1,18 +1,15 @@
 // Routes on trial in the Worker: their requests pass and are looked at from the side; operators read what was seen.
 
-import { singleHeaders } from "../../kernel/config/key-source.ts";
-import type { Route } from "../../kernel/config/resolved.ts";
 import type { DivertRequest } from "../../kernel/request-feature.ts";
 import { ByteBudget } from "../../kernel/request/byte-budget.ts";
-import { parseKey } from "../../kernel/request/key.ts";
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
-import { shareOf } from "./key-share.ts";
+import { decideTrial } from "./key-share.ts";
 import { observeMetrics } from "./operator/observe-metrics.ts";
-import { addReport } from "./operator/report-api.ts";
+import { addTrialReport } from "./operator/report-api.ts";
 import { reportRoutes } from "./operator/report-page.tsx";
-import { reportReader } from "./operator/report.ts";
+import { reportReader } from "./operator/read-report.ts";
 import { RequestLook } from "./request-look.ts";
-import { Sighter } from "./sighter.ts";
+import { SightingReporter } from "./sighter.ts";
 
 /** What all copies of an isolate may hold. The other halves of their streams hold as much at most. */
 const COPIES_BYTES = 12 << 20;
@@ -26,7 +23,7 @@ export function observeWorker(kernel: WorkerKernel): WorkerFeature {
     name: "observe",
     ...(isOnTrial ? { divert: diverter(kernel) } : null),
     operator: {
-      addApi: (app) => addReport(app, report),
+      addApi: (app) => addTrialReport(app, report),
       console: {
         link: isOnTrial ? { path: "report", title: "Observed", after: "records" } : null,
         addPages: (app, paths) => reportRoutes(app, paths, report),
@@ -38,23 +35,16 @@ export function observeWorker(kernel: WorkerKernel): WorkerFeature {
 
 function diverter(kernel: WorkerKernel): DivertRequest {
   const { waitUntil } = kernel;
-  const sighter = new Sighter(kernel);
+  const sighter = new SightingReporter(kernel);
   const budget = new ByteBudget(COPIES_BYTES, COPIES_MS);
-  const ports = { budget, waitUntil, report: (seen: Parameters<Sighter["report"]>[0]) => sighter.report(seen) };
+  const ports = {
+    budget,
+    waitUntil,
+    report: (seen: Parameters<SightingReporter["report"]>[0]) => sighter.report(seen),
+  };
   return (request, url, route) => {
-    const decided = decide(request, route);
+    const decided = decideTrial(request, route);
     if (decided === "protect") return null;
     return { tap: decided === "look" ? new RequestLook(request, url, route, ports) : null };
   };
-}
-
-/** What becomes of a request, as far as its headers tell: a key elsewhere is read later, from the copy. */
-export function decide(request: Request, { trial, keyFrom, keyFormat }: Route): "protect" | "look" | "pass" {
-  if (trial === null) return "protect";
-  if (trial.protectedShare === 0 && trial.sample === 1) return "look";
-  const names = singleHeaders(keyFrom);
-  const key = names === null ? null : parseKey(request.headers, names, keyFormat);
-  if (key?.kind !== "key") return "look";
-  if (shareOf("enforce", key.key) < trial.protectedShare) return "protect";
-  return shareOf("sample", key.key) < trial.sample ? "look" : "pass";
 }

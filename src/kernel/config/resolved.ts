@@ -101,7 +101,7 @@ export interface NoteRule {
 }
 
 /** A route whose settings are on trial: its requests pass on as if it were not there, and a feature may look at them (`DivertRequest`). */
-export interface Trial {
+export interface RouteTrial {
   /** The share of keys that the route protects all the same, 0 to below 1. */
   readonly protectedShare: number;
   /** Where responses say what took effect: a JSON pointer; `null`: nowhere. */
@@ -153,7 +153,7 @@ export interface Route {
   /** `null`: the gateway leaves this to the origin. */
   readonly cors: Cors | null;
   /** `null`: the route protects all of its requests. */
-  readonly trial: Trial | null;
+  readonly trial: RouteTrial | null;
   /** The gateway's setting, which decides what the origin gets. */
   readonly trustForwarded: boolean;
 }

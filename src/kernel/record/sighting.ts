@@ -6,10 +6,10 @@ export const SIGHTING_CLASSES = [
   "first",
   /** The first was answered: its answer again. */
   "replay",
-  /** The first was at work: 409, or the client waits. */
+  /** The first was in flight: 409, or the client waits. */
   "overlap",
   /** The same key with another request: 422. */
-  "mismatch",
+  "key-reused",
   /** The origin certainly did not act before: it runs. */
   "retry",
   /** Nobody knows whether the first took effect: as the setting `unknown` says. */
@@ -18,7 +18,7 @@ export const SIGHTING_CLASSES = [
   "scope-splits",
   /** No key, and the same request from the same caller a short time before. */
   "content-repeat",
-  /** The request cannot be told apart, or would be refused: its problem's code. */
+  /** The request would be refused: its problem's code. */
   "key-missing",
   "key-invalid",
   "body-too-large",
@@ -49,7 +49,7 @@ export const SIGHTINGS_LOST = ["lost"] as const;
 export const EXAMPLE_KINDS = [
   "doubled",
   "likely",
-  "mismatch",
+  "key-reused",
   "unknown",
   "scope-splits",
   "content-repeat",

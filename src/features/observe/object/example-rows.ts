@@ -1,9 +1,9 @@
 // Examples of what was observed, in the operators' object alone: a few of each route and day, so that keys are in no more than these.
 
-import { DAY_MS } from "./sighting-days.ts";
+import { DAY_MS } from "../../../kernel/config/units.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
 import { EXAMPLE_KINDS } from "../../../kernel/record/sighting.ts";
-import { EXAMPLE_DAYS, type Example, MOST_EXAMPLES, MOST_OF_A_KIND } from "../example.ts";
+import { EXAMPLE_DAYS, type ObservedExample, MOST_EXAMPLES, MOST_OF_A_KIND } from "../example.ts";
 
 const EXAMPLES =
   "CREATE TABLE IF NOT EXISTS sighting_examples (number INTEGER PRIMARY KEY, day INTEGER NOT NULL, route TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL)";
@@ -19,7 +19,7 @@ export class ExampleRows {
   }
 
   /** Whether it is kept: a doubled effect as long as there is room, another kind only a few times. */
-  add(example: Example, now: number): boolean {
+  add(example: ObservedExample, now: number): boolean {
     const { sql } = this.#tables;
     // The clock of this object, because that of an isolate may be wrong.
     const day = Math.floor(now / DAY_MS);
@@ -49,7 +49,7 @@ export class ExampleRows {
   }
 
   /** Those kept since then, newest first. */
-  since(at: number): readonly Example[] {
+  since(at: number): readonly ObservedExample[] {
     if (!this.#exists) return [];
     return this.#tables.sql
       .exec<{ example: string }>(
@@ -67,6 +67,6 @@ export class ExampleRows {
   }
 }
 
-function readExample(text: string): Example {
+function readExample(text: string): ObservedExample {
   return JSON.parse(text);
 }

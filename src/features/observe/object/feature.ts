@@ -4,13 +4,14 @@ import { answerCall } from "../../../kernel/call.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { LaterTables } from "../../../kernel/store/schema.ts";
-import { classify } from "../classify.ts";
+import { classifySighting } from "../classify.ts";
 import { type DayCounts, effectName, gapName } from "../day-counts.ts";
 import { EXAMPLE_CALL, EXAMPLES_CALL } from "../example.ts";
-import { SIGHT_CALL, type Sighting, type SightingAnswer, type SightingQuestion } from "../sighting.ts";
+import { SIGHT_CALL, type RequestSighting, type SightingAnswer, type SightingQuestion } from "../sighting.ts";
 import { ExampleRows } from "./example-rows.ts";
 import { OBSERVED_CALLS } from "./observed-calls.ts";
-import { DAY_MS, KEPT_DAYS } from "./sighting-days.ts";
+import { DAY_MS } from "../../../kernel/config/units.ts";
+import { KEPT_DAYS } from "./sighting-days.ts";
 import { SightingRows } from "./sighting-rows.ts";
 
 export function observeObject(kernel: ObjectKernel): ObjectFeature {
@@ -18,13 +19,13 @@ export function observeObject(kernel: ObjectKernel): ObjectFeature {
   const tables = new LaterTables(storage.sql, (run) => storage.transactionSync(run));
   const rows = new SightingRows(tables);
   const examples = new ExampleRows(tables);
-  const counts = (): readonly DayCounts[] => rows.days(dayOf(Date.now()) - KEPT_DAYS);
+  const counts = (): readonly DayCounts[] => rows.days(utcDay(Date.now()) - KEPT_DAYS);
   const see = ({ sighting, unknown, keepMs, counted }: SightingQuestion): SightingAnswer | null => {
     const now = Date.now();
     let answer: SightingAnswer | null = null;
     try {
       tables.transaction(() => {
-        for (const one of counted) rows.add({ ...one, day: dayOf(now) }, now);
+        for (const one of counted) rows.add({ ...one, day: utcDay(now) }, now);
         if (sighting !== null) answer = sight(rows, sighting, { unknown, keepMs, now });
       });
     } catch (error) {
@@ -70,7 +71,7 @@ export function observeObject(kernel: ObjectKernel): ObjectFeature {
   };
 }
 
-export function dayOf(now: number): number {
+function utcDay(now: number): number {
   return Math.floor(now / DAY_MS);
 }
 
@@ -79,12 +80,12 @@ interface SightRules extends Pick<SightingQuestion, "unknown" | "keepMs"> {
 }
 
 /** In a transaction. */
-function sight(rows: SightingRows, sighting: Sighting, { unknown, keepMs, now }: SightRules): SightingAnswer {
+function sight(rows: SightingRows, sighting: RequestSighting, { unknown, keepMs, now }: SightRules): SightingAnswer {
   const { id, route, marks, beganAt, isKeyless } = sighting;
   const known = rows.get(id, now);
   const elsewhere = known === null && !isKeyless ? rows.ofOther(id, sighting.fingerprint, now) : null;
-  const { class: seen, evidence, known: next } = classify(sighting, { known, elsewhere, unknown });
-  const day = dayOf(now);
+  const { class: seen, evidence, known: next } = classifySighting(sighting, { known, elsewhere, unknown });
+  const day = utcDay(now);
   const add = (name: string): void => rows.add({ day, route, name, count: 1 }, now);
   if (known === null) {
     const names = [isKeyless ? KEYLESS : seen, ...marks];

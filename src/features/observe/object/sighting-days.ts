@@ -1,10 +1,8 @@
 // What an object has counted of requests that have passed, by day: sums that stay when the rows of their keys are erased.
 
 import type { DayCounts } from "../day-counts.ts";
+import { DAY_MS, HOUR_MS } from "../../../kernel/config/units.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
-
-export const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 
 /** How many days the sums are kept, besides the current one. */
 export const KEPT_DAYS = 7;

@@ -9,7 +9,8 @@ import type { KnownKey } from "../classify.ts";
 import type { DayCounts } from "../day-counts.ts";
 import { KEY_HASH_DIGITS } from "../../../kernel/record/units.ts";
 import type { LaterTables } from "../../../kernel/store/schema.ts";
-import { DAY_MS, type DayCount, SightingDays } from "./sighting-days.ts";
+import { DAY_MS } from "../../../kernel/config/units.ts";
+import { type DayCount, SightingDays } from "./sighting-days.ts";
 
 /** Rows that the alarm looks at in one turn. */
 const LOOKED_AT_ONCE = 200;

@@ -18,7 +18,7 @@ export function reportLines({ rules, trial, key, maxRequestBodyBytes }: Route, c
   const lines: readonly Line[] = [
     ["doubled", "effect:doubled", "took effect again: two answers to one key name two effects", 'mode = "enforce"'],
     ["gain", "replay", "would get the first answer again, and not reach the API", "retention"],
-    ["gain", "overlap", `came while the first was at work: ${waits}`, "duplicate"],
+    ["gain", "overlap", `came while the first was in flight: ${waits}`, "duplicate"],
     ["gain", "unknown", `came after one whose outcome nobody knows: ${held}`, "unknown"],
     ["gain", "retry", "came after one that the API had refused: would run again, as they did", "refused"],
     ["break", "key-missing", "have no key: would be refused with 400", key === "required" ? 'key = "optional"' : "key"],
@@ -29,7 +29,7 @@ export function reportLines({ rules, trial, key, maxRequestBodyBytes }: Route, c
       "key",
     ],
     ["break", "key-invalid", "have a key that would be refused with 400", "key_format"],
-    ["break", "mismatch", "have the key of another request: would be refused with 422", "fingerprint"],
+    ["break", "key-reused", "have the key of another request: would be refused with 422", "fingerprint"],
     [
       "break",
       "scope-splits",

@@ -8,7 +8,7 @@ import { UnreachableShards } from "../../../operator/console/shards.tsx";
 import { DataTable } from "../../../operator/console/table.tsx";
 import { TimeText } from "../../../operator/console/time.tsx";
 import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
-import type { ReadReport } from "./report.ts";
+import type { ReadReport } from "./read-report.ts";
 import { DEFAULT_SINCE_MS } from "./report-query.ts";
 import type { ReportLine, ReportView, RouteReportView } from "./report-schema.ts";
 import { KIND_TITLES, modeText } from "./report-texts.ts";

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import type { Trial } from "../../../kernel/config/resolved.ts";
+import type { RouteTrial } from "../../../kernel/config/resolved.ts";
 import {
   choiceSetting,
   defaultsOf,
@@ -92,13 +92,14 @@ export const trialTexts: TextsOf<typeof trialEntries> = {
     description:
       '`"observe"`: the route protects nothing. Requests pass as if there were no route, and `npx onceway report` says what it would ' +
       "have done. All other settings of the route are those on trial.",
-    onChange: "applies at once; a key that was only observed is a new one",
+    onChange:
+      "applies at once: keys of an observed route are not protected, and one that was only observed is a new one",
   },
   enforce: {
     description:
       'The share of keys that a route with `mode = "observe"` protects all the same, by their hash: a larger share keeps those of a smaller one.',
     otherwise: "none",
-    onChange: "applies at once; with a smaller share the keys that it leaves out pass unprotected",
+    onChange: "applies at once: the keys that a smaller share leaves out are not protected",
   },
   observe: {
     description:
@@ -116,7 +117,7 @@ export interface TrialSettings {
 }
 
 /** `null`: the route protects all of its requests. */
-export function trialOf({ mode, enforce = 0, observe }: TrialSettings): Trial | null {
+export function trialOf({ mode, enforce = 0, observe }: TrialSettings): RouteTrial | null {
   if (mode === "enforce") return null;
   const { effect = null, sample, keyless } = { ...OBSERVE_DEFAULTS, ...observe };
   return { protectedShare: enforce, effect, sample, keylessMs: keyless ?? 0 };

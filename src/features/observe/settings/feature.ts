@@ -26,7 +26,7 @@ type Contradiction = readonly [setting: string, isSet: boolean, why: string];
 function trialProblems({ inForce, hasResponses, place: name }: PlacedRules<TrialSettings>): readonly ConfigProblem[] {
   if (!inForce.isKnown("mode", "enforce", "observe")) return [];
   const { all, place, source } = inForce;
-  if (all.mode === "enforce") return unusedSettings(inForce);
+  if (all.mode === "enforce") return unusedShare(inForce);
   const where = `${place("mode")}.mode`;
   if (!hasResponses || !name.startsWith("ROUTES")) {
     const message = 'must be "enforce" here, because no request passes by itself: write mode = "observe" in a route';
@@ -79,14 +79,10 @@ function hasHeaderKeys(sources: unknown): boolean {
   return !Array.isArray(sources) || singleHeaders(sources) !== null;
 }
 
-/** In `IDEMPOTENCY` they may be for other routes. */
-function unusedSettings({ all, source }: InForce<TrialSettings>): readonly ConfigProblem[] {
-  const isSet = { enforce: all.enforce !== undefined, observe: Object.keys(all.observe).length > 0 };
-  return (["enforce", "observe"] as const)
-    .filter((name) => isSet[name] && source(name) !== null && source(name) !== "IDEMPOTENCY")
-    .map((name) => ({
-      path: `${source(name)}.${name}`,
-      code: "setting-unused",
-      message: 'has no effect with mode = "enforce": write mode = "observe", or leave it out',
-    }));
+/** Whoever writes it may believe that the other keys are not protected. In `IDEMPOTENCY` it may be for other routes. */
+function unusedShare({ all, source }: InForce<TrialSettings>): readonly ConfigProblem[] {
+  const place = source("enforce");
+  if (all.enforce === undefined || place === null || place === "IDEMPOTENCY") return [];
+  const message = 'has no effect with mode = "enforce": write mode = "observe", or leave it out';
+  return [{ path: `${place}.enforce`, code: "setting-unused", message }];
 }

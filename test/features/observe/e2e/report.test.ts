@@ -84,7 +84,7 @@ describe("an observed route", () => {
       first: 3,
       overlap: 1,
       replay: 1,
-      mismatch: 1,
+      "key-reused": 1,
       "effect:doubled": 1,
       "effect:deduplicated": 1,
     });
@@ -94,7 +94,7 @@ describe("an observed route", () => {
     await until(async () => {
       const { examples } = await reportOf("/pay/*");
       const kinds = examples.map(({ kind, key }) => `${kind} ${key}`);
-      return kinds.includes(`doubled ${doubled}`) && kinds.includes(`mismatch ${reused}`) ? kinds : null;
+      return kinds.includes(`doubled ${doubled}`) && kinds.includes(`key-reused ${reused}`) ? kinds : null;
     }, "both examples");
     // Nobody's record: nothing was protected.
     const { json } = await scene.ask("GET", `/records?key=${doubled}`);

@@ -6,18 +6,18 @@ import type { KnownKey } from "../../../../src/features/observe/classify.ts";
 import {
   EXAMPLE_CALL,
   EXAMPLES_CALL,
-  type Example,
+  type ObservedExample,
   MOST_EXAMPLES,
   MOST_OF_A_KIND,
 } from "../../../../src/features/observe/example.ts";
 import { OBSERVED_CALLS } from "../../../../src/features/observe/object/observed-calls.ts";
-import { DAY_MS, KEPT_DAYS } from "../../../../src/features/observe/object/sighting-days.ts";
+import { KEPT_DAYS } from "../../../../src/features/observe/object/sighting-days.ts";
 import { SightingRows } from "../../../../src/features/observe/object/sighting-rows.ts";
-import { SIGHT_CALL, type Sighting, type SightingQuestion } from "../../../../src/features/observe/sighting.ts";
+import { SIGHT_CALL, type RequestSighting, type SightingQuestion } from "../../../../src/features/observe/sighting.ts";
+import { DAY_MS, HOUR_MS } from "../../../../src/kernel/config/units.ts";
 import { askObject } from "../../../../src/kernel/object/call-shard.ts";
 import { LaterTables } from "../../../../src/kernel/store/schema.ts";
 
-const HOUR_MS = 3_600_000;
 /** The beginning of a day. */
 const NOW = 20_000 * DAY_MS;
 const DAY = 20_000;
@@ -163,7 +163,7 @@ describe("the rows of sightings", () => {
 });
 
 describe("an object that is told of sightings", () => {
-  const SIGHTING: Sighting = {
+  const SIGHTING: RequestSighting = {
     id: "c".repeat(64),
     isKeyless: false,
     route: "/b",
@@ -176,7 +176,7 @@ describe("an object that is told of sightings", () => {
     effect: "1",
     marks: ["over-timeout"],
   };
-  const ask = (sighting: Sighting | null, counted: SightingQuestion["counted"] = []): SightingQuestion => ({
+  const ask = (sighting: RequestSighting | null, counted: SightingQuestion["counted"] = []): SightingQuestion => ({
     sighting,
     unknown: "hold",
     keepMs: HOUR_MS,
@@ -221,7 +221,7 @@ describe("an object that is told of sightings", () => {
 describe("examples", () => {
   it("are a few of each kind, and at most so many of a route and day", async () => {
     const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-    const example = (kind: Example["kind"], route = "/a"): Example => ({
+    const example = (kind: ObservedExample["kind"], route = "/a"): ObservedExample => ({
       kind,
       route,
       at: Date.now(),
@@ -231,8 +231,8 @@ describe("examples", () => {
       keyHash: "0".repeat(32),
       key: "k",
     });
-    const add = (one: Example): Promise<boolean> => askObject(stub, EXAMPLE_CALL, one);
-    for (let at = 0; at <= MOST_OF_A_KIND; at += 1) expect(await add(example("mismatch"))).toBe(at < MOST_OF_A_KIND);
+    const add = (one: ObservedExample): Promise<boolean> => askObject(stub, EXAMPLE_CALL, one);
+    for (let at = 0; at <= MOST_OF_A_KIND; at += 1) expect(await add(example("key-reused"))).toBe(at < MOST_OF_A_KIND);
     const room = MOST_EXAMPLES - MOST_OF_A_KIND;
     for (let at = 0; at <= room; at += 1) expect(await add(example("doubled"))).toBe(at < room);
     expect(await add(example("doubled", "/b"))).toBe(true);

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { classify, CLOCKS_APART_MS, type KnownKey } from "../../../../src/features/observe/classify.ts";
-import type { Sighting } from "../../../../src/features/observe/sighting.ts";
+import { classifySighting, CLOCKS_APART_MS, type KnownKey } from "../../../../src/features/observe/classify.ts";
+import type { RequestSighting } from "../../../../src/features/observe/sighting.ts";
 import { EFFECT_EVIDENCE, type SightingClass } from "../../../../src/kernel/record/sighting.ts";
 
 // Few values, so that times meet at their boundaries and texts are equal.
@@ -25,7 +25,7 @@ const sightings = fc
     effect: text,
     marks: fc.constant([]),
   })
-  .map(({ lasted, ...one }): Sighting => Object.assign(one, { endedAt: one.beganAt + lasted }));
+  .map(({ lasted, ...one }): RequestSighting => Object.assign(one, { endedAt: one.beganAt + lasted }));
 
 const knownKeys = fc
   .record({
@@ -46,7 +46,11 @@ const besides = fc.record({
 });
 
 /** The table, each line by itself. */
-function linesThatApply(one: Sighting, known: KnownKey | null, elsewhere: KnownKey | null): readonly SightingClass[] {
+function linesThatApply(
+  one: RequestSighting,
+  known: KnownKey | null,
+  elsewhere: KnownKey | null,
+): readonly SightingClass[] {
   const isOther =
     known !== null && one.fingerprint !== null && known.fingerprint !== null && one.fingerprint !== known.fingerprint;
   const isRepeat = known !== null && !isOther && !one.isKeyless;
@@ -57,7 +61,7 @@ function linesThatApply(one: Sighting, known: KnownKey | null, elsewhere: KnownK
   const lines: readonly (readonly [SightingClass, boolean])[] = [
     ["first", known === null && elsewhere === null],
     ["scope-splits", known === null && elsewhere !== null],
-    ["mismatch", isOther],
+    ["key-reused", isOther],
     ["content-repeat", known !== null && !isOther && one.isKeyless],
     ["overlap", isRepeat && !isApart],
     ["replay", isRepeat && isApart && first === "result"],
@@ -71,7 +75,7 @@ describe("the classes of sightings", () => {
   it("partition them", () => {
     fc.assert(
       fc.property(sightings, besides, (one, beside) => {
-        expect(linesThatApply(one, beside.known, beside.elsewhere)).toEqual([classify(one, beside).class]);
+        expect(linesThatApply(one, beside.known, beside.elsewhere)).toEqual([classifySighting(one, beside).class]);
       }),
       { numRuns: 5000 },
     );
@@ -80,11 +84,11 @@ describe("the classes of sightings", () => {
   it("say something of effects only of two successes of one request", () => {
     fc.assert(
       fc.property(sightings, besides, (one, beside) => {
-        const { class: seen, evidence } = classify(one, beside);
+        const { class: seen, evidence } = classifySighting(one, beside);
         if (evidence === null) return;
         expect(EFFECT_EVIDENCE).toContain(evidence);
         expect(one.isSuccess && (beside.known ?? beside.elsewhere)?.hasSuccess).toBe(true);
-        expect(seen).not.toBe("mismatch");
+        expect(seen).not.toBe("key-reused");
         if (evidence === "doubled" || evidence === "deduplicated") expect(one.effect).not.toBeNull();
       }),
       { numRuns: 5000 },
@@ -94,8 +98,8 @@ describe("the classes of sightings", () => {
   it("forget no effect, and no success", () => {
     fc.assert(
       fc.property(sightings, besides, (one, beside) => {
-        const { class: seen, known } = classify(one, beside);
-        if (seen === "mismatch" || beside.known === null) return;
+        const { class: seen, known } = classifySighting(one, beside);
+        if (seen === "key-reused" || beside.known === null) return;
         expect(known.effects).toEqual(expect.arrayContaining([...beside.known.effects]));
         expect(known.hasSuccess).toBe(beside.known.hasSuccess || one.isSuccess);
       }),

@@ -1,10 +1,15 @@
 // What a request that passed would have been, line by line of the table in src/features/observe/README.md.
 
 import { describe, expect, it } from "vitest";
-import { classify, CLOCKS_APART_MS, type KnownKey, MOST_EFFECTS } from "../../../../src/features/observe/classify.ts";
-import type { Sighting } from "../../../../src/features/observe/sighting.ts";
+import {
+  classifySighting,
+  CLOCKS_APART_MS,
+  type KnownKey,
+  MOST_EFFECTS,
+} from "../../../../src/features/observe/classify.ts";
+import type { RequestSighting } from "../../../../src/features/observe/sighting.ts";
 
-const SIGHTING: Sighting = {
+const SIGHTING: RequestSighting = {
   id: "a".repeat(64),
   isKeyless: false,
   route: "/v1/payments",
@@ -28,17 +33,23 @@ const KNOWN: KnownKey = {
   effects: [],
 };
 
-const classOf = (sighting: Partial<Sighting>, known: Partial<KnownKey> | null, unknown: "hold" | "retry" = "hold") =>
-  classify(
+const classOf = (
+  sighting: Partial<RequestSighting>,
+  known: Partial<KnownKey> | null,
+  unknown: "hold" | "retry" = "hold",
+) =>
+  classifySighting(
     { ...SIGHTING, ...sighting },
     { known: known === null ? null : { ...KNOWN, ...known }, elsewhere: null, unknown },
   );
 
 describe("the class of a sighting", () => {
-  it.each<readonly [what: string, sighting: Partial<Sighting>, known: Partial<KnownKey> | null, expected: string]>([
+  it.each<
+    readonly [what: string, sighting: Partial<RequestSighting>, known: Partial<KnownKey> | null, expected: string]
+  >([
     ["a new key", {}, null, "first"],
-    ["another request", { fingerprint: "g" }, {}, "mismatch"],
-    ["another request while the first is at work", { fingerprint: "g", beganAt: 1500 }, {}, "mismatch"],
+    ["another request", { fingerprint: "g" }, {}, "key-reused"],
+    ["another request while the first is at work", { fingerprint: "g", beganAt: 1500 }, {}, "key-reused"],
     ["a request that is not compared", { fingerprint: null }, {}, "replay"],
     ["one that began before the first ended", { beganAt: 1500 }, {}, "overlap"],
     ["one that began within the difference of clocks", { beganAt: 2000 + CLOCKS_APART_MS - 1 }, {}, "overlap"],
@@ -54,14 +65,19 @@ describe("the class of a sighting", () => {
   });
 
   it("is scope-splits for the same key and request of another caller", () => {
-    const found = classify({ ...SIGHTING, body: "c" }, { known: null, elsewhere: KNOWN, unknown: "hold" });
+    const found = classifySighting({ ...SIGHTING, body: "c" }, { known: null, elsewhere: KNOWN, unknown: "hold" });
     expect(found).toMatchObject({ class: "scope-splits", evidence: "likely" });
   });
 });
 
 describe("the evidence of effects", () => {
   it.each<
-    readonly [what: string, sighting: Partial<Sighting>, known: Partial<KnownKey> | null, expected: string | null]
+    readonly [
+      what: string,
+      sighting: Partial<RequestSighting>,
+      known: Partial<KnownKey> | null,
+      expected: string | null,
+    ]
   >([
     ["two values", { effect: "2" }, { effects: ["1"] }, "doubled"],
     ["one value", { effect: "1", body: "c" }, { effects: ["1"] }, "deduplicated"],

@@ -21,7 +21,8 @@ import { canonicalMultipart } from "../../../../src/features/forms/worker.ts"; /
 import { graphqlReader } from "../../../../src/features/graphql/worker.ts"; // feature: graphql
 import { callerProver } from "../../../../src/features/identities/worker.ts"; // feature: identities
 import { keySearch } from "../../../../src/features/key-sources/worker.ts"; // feature: key-sources
-import type { ReadingFunctions } from "../../../../src/kernel/request-feature.ts";
+import { decideTrial } from "../../../../src/features/observe/key-share.ts"; // feature: observe
+import type { DivertRequest, ReadingFunctions } from "../../../../src/kernel/request-feature.ts";
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
 import type { NamesIn, OriginCall } from "../../../../src/kernel/request/message.ts";
@@ -108,6 +109,11 @@ const functions: ReadingFunctions = {
   graphqlReader, // feature: graphql
   canonicalMultipart, // feature: forms
 };
+/** Of routes on trial. */
+const divert: DivertRequest = (asked, _url, route) => {
+  if (decideTrial(asked, route) !== "protect") return { tap: null }; // feature: observe
+  return null;
+};
 const ports = readingFeatures(functions, { network: { fetch: unused }, target: unused, waitUntil: unused });
 
 const BODY = JSON.stringify({ id: "k1", at: 1, tenant: "t1", query: "mutation { pay }" });
@@ -154,7 +160,7 @@ async function tryRequest(
     ...SECRETS,
   });
   const given = request(forwardedHost);
-  const intent = intentReader(config, () => false)(given, new URL(given.url));
+  const intent = intentReader(config, () => false, [], divert)(given, new URL(given.url));
   if (intent.kind === "pass") return { kind: "unprotected", ...NONE };
   if (intent.kind !== "exchange" && intent.kind !== "search") return { kind: "refused", ...NONE };
   const telemetry = { log: "none", serverTiming: false, trace: null } as const;
@@ -315,6 +321,14 @@ const ROUTES: Cases = {
   ],
   // feature: key-sources ends
   graphql: [[false, true]], // feature: graphql
+  // feature: observe begins
+  mode: [["enforce", "observe"]],
+  enforce: [[null, "99.99%", { mode: "observe" }]],
+  observe: [[null, { sample: 0.5 }, { mode: "observe", enforce: "99.99%" }]],
+  "observe.effect": [["/id", "/other", { mode: "observe", enforce: "99.99%" }]],
+  "observe.sample": [[1, 0.1, { mode: "observe", enforce: "99.99%" }]],
+  "observe.keyless": [["10m", "none", { mode: "observe", enforce: "99.99%" }]],
+  // feature: observe ends
   key_format: [[null, { max: 100 }]],
   "key_format.pattern": [["^key", "^other"]],
   "key_format.min": [[1, 16]],

@@ -34,7 +34,13 @@ describe("the JSON Schema", () => {
 
   it("contains every setting that has a default", () => {
     const withoutDefault = Object.keys(SETTINGS.entries).filter((name) => !Object.hasOwn(SETTINGS.defaults, name));
-    expect(withoutDefault).toEqual(["origin", "location_hint", "jurisdiction", "verify"]);
+    expect(withoutDefault).toEqual([
+      "origin",
+      "location_hint",
+      "jurisdiction",
+      "enforce", // feature: observe
+      "verify",
+    ]);
   });
 
   it("refers to no other file, because an editor that cannot load one would check nothing", () => {

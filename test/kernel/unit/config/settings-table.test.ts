@@ -116,6 +116,8 @@ describe("the table of settings", () => {
       "origin",
       "location_hint",
       "jurisdiction",
+      "enforce", // feature: observe
+      "observe.effect", // feature: observe
       "key_format.pattern",
       "key_format.max",
       "fingerprint.only",

@@ -41,6 +41,7 @@ describe("defaults", () => {
       newKeys: null,
       note: { what: "target", label: null, excerpt: null },
       cors: null,
+      trial: null,
       maxRequestBodyBytes: 10_000_000,
       maxResponseBodyBytes: 10_000_000,
       omitHeaders: ["set-cookie"],

@@ -1,18 +1,17 @@
 // What was seen of routes on trial, over all objects: each says what it has counted, gathering objects say it for large layouts, and the operators' object
 // has the examples.
 
+import { DAY_MS } from "../../../kernel/config/units.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
 import { SIGHTING_CLASSES } from "../../../kernel/record/sighting.ts";
 import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
 import { askHolders } from "../../../operator/ask-shards.ts";
 import { isoTime } from "../../../operator/shard-pages.ts";
 import type { DayCounts } from "../day-counts.ts";
-import { EXAMPLES_CALL, type Example } from "../example.ts";
+import { EXAMPLES_CALL, type ObservedExample } from "../example.ts";
 import { OBSERVED_CALLS } from "../object/observed-calls.ts";
 import { reportLines } from "./report-lines.ts";
 import type { ReportView, RouteReportView } from "./report-schema.ts";
-
-const DAY_MS = 86_400_000;
 
 /** The counts of all days that `sinceMs` before now reaches into. */
 export type ReadReport = (sinceMs: number) => Promise<ReportView>;
@@ -39,7 +38,7 @@ export function reportReader({
 export function routesOf(
   configured: readonly Route[],
   counts: readonly DayCounts[],
-  examples: readonly Example[],
+  examples: readonly ObservedExample[],
 ): readonly RouteReportView[] {
   const onTrial = configured.filter(({ trial }) => trial !== null).map(({ path }) => path);
   const paths = [...new Set([...onTrial, ...counts.map(({ route }) => route).toSorted()])];
@@ -63,6 +62,11 @@ export function routesOf(
   });
 }
 
-function viewExample({ route: _route, at, earlierAt, ...example }: Example): RouteReportView["examples"][number] {
+function viewExample({
+  route: _route,
+  at,
+  earlierAt,
+  ...example
+}: ObservedExample): RouteReportView["examples"][number] {
   return { ...example, at: isoTime(at), earlierAt: earlierAt === null ? null : isoTime(earlierAt) };
 }
