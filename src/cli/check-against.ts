@@ -1,7 +1,7 @@
 // Compares a configuration with the gateway that runs: one that forgets where records are or what they are called is refused before it is
 // deployed. Pure.
 
-import { type ConfigProblem, protectsKeys, type Route } from "../kernel/config/resolved.ts";
+import type { ConfigProblem, Route } from "../kernel/config/resolved.ts";
 import type { ForgettingProblem, RunningLayout, RunningRoute } from "../kernel/node-feature.ts";
 import { CHECKS } from "./check/of-features.ts";
 import { renamedCallers } from "./check-renaming.ts";
@@ -13,16 +13,15 @@ export interface GatewayComparison {
 }
 
 /**
- * `running`: as the operator API gives them. `published`: the routes, in order. `jurisdiction`: the gateway's own, in which its totals, its
+ * `routes`: those that protect keys. `running`: as the operator API gives them. `published`: the routes, in order. `jurisdiction`: the gateway's own, in which its totals, its
  * audit log and its operators' sessions are.
  */
 export function compareLayouts(
-  all: readonly Route[],
+  routes: readonly Route[],
   running: readonly RunningLayout[],
   published: readonly RunningRoute[],
   jurisdiction: string | null = null,
 ): GatewayComparison {
-  const routes = all.filter(protectsKeys);
   const inherited = new InheritedRoutes(routes, published);
   const inheritedBy = (route: Route): readonly RunningRoute[] => inherited.of(route);
   const found = [

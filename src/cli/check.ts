@@ -10,7 +10,7 @@ import { problemsBelow, type ConfigProblem } from "../kernel/config/config-probl
 import { describeConfig, flatEntry, flatRoute } from "./check/describe.ts";
 import { expandedRoutes } from "./check/expand.ts";
 import { ENTRY_KINDS } from "./check/of-features.ts";
-import { allRoutes } from "../kernel/config/resolved.ts";
+import { allRoutes, protectsKeys } from "../kernel/config/resolved.ts";
 import { nearestName } from "../kernel/config/nearest-name.ts";
 import { isTable, type SettingsTable } from "../kernel/config/table.ts";
 import { compareLayouts } from "./check-against.ts";
@@ -141,7 +141,7 @@ async function compare(
   return checked.map((environment) => {
     const { name, config } = environment;
     if (name !== env || config === null) return environment;
-    const own = allRoutes(config);
+    const own = allRoutes(config).filter(protectsKeys);
     const { problems, warnings } = compareLayouts(own, layouts, routes, config.gateway.jurisdiction);
     const placed = (problem: ConfigProblem): ConfigProblem =>
       problemsBelow(name === null ? "" : `env.${name}.`)({ code: "records-forgotten", ...problem });
