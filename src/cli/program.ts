@@ -15,6 +15,7 @@ import { newCommand } from "./run.ts";
 import { defineSessions } from "./sessions.ts";
 import { defineTail } from "./tail.ts";
 import { defineTry } from "./try.ts";
+import { defineVerify } from "./verify.ts";
 
 type OwnCommand = Omit<NodeCommand, "after">;
 
@@ -45,6 +46,7 @@ export function onceway(): Command {
   defineInit(program.command("init"));
   defineCheck(program.command("check"));
   defineTry(program.command("try"), NODE_FUNCTIONS.tryQueue);
+  defineVerify(program.command("verify"));
   defineConformance(program.command("conformance"));
   defineOpenapi(program.command("openapi"));
   defineServe(program.command("serve"));

@@ -1,7 +1,9 @@
 // One record in full, for an operator who has to decide about it: what is known, its timeline, and what can be done. Pure.
 
 import { formatDuration, formatSize } from "../kernel/config/units.ts";
+import { findingText } from "../kernel/record/describe-finding.ts";
 import { claimText } from "../kernel/record/describe-record.ts";
+import { epochMs } from "../kernel/record/units.ts";
 import { alignColumns, type TerminalLook, printableText, printableLines } from "./look.ts";
 import type { ShownRecord, ShownPreview, ShownEvent } from "./operator-client.ts";
 import { nextText, requestText, STATE_STYLES } from "./records-table.ts";
@@ -75,11 +77,6 @@ function requestFacts(
   ];
 }
 
-const VERIFICATION_ANSWERS: Readonly<Record<string, string>> = {
-  done: "it took effect",
-  absent: "it did not take effect",
-};
-
 function eventLines(event: ShownEvent): readonly string[] {
   if (event.type === "change") {
     const reason = event.reason === "" ? "" : `: ${printableText(event.reason)}`;
@@ -92,8 +89,10 @@ function eventLines(event: ShownEvent): readonly string[] {
     return [`${readableTime(event.at)}  attempt ${event.attempt} claimed${printableText(claimText(event))}`];
   }
   if (event.type === "verification") {
-    const answer = VERIFICATION_ANSWERS[event.answer] ?? printableText(event.answer);
-    return [`${readableTime(event.at)}  the origin, asked about attempt ${event.attempt}: ${answer}`];
+    const { answer, saw = null, countsFrom = null } = event;
+    const from = countsFrom === null ? null : epochMs(Date.parse(countsFrom));
+    const found = printableText(findingText({ answer, saw, countsFrom: from }));
+    return [`${readableTime(event.at)}  asked about attempt ${event.attempt}: ${found}`];
   }
   const begun = `${readableTime(event.startedAt)}  attempt ${event.attempt} began`;
   if (event.endedAt === null) return [begun];

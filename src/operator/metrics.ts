@@ -97,6 +97,16 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly MetricFamily
     byName("requests_total", "Requests answered, by route and outcome.", "requests", "outcome"),
     byName("attempts_total", "Attempts started: the first of a record, or again.", "attempts", "kind"),
     byName("verdicts_total", "Attempts ended, by verdict.", "verdicts", "verdict"),
+    ofRoutes(
+      "findings_total",
+      "counter",
+      "What came of asking the origin about attempts whose outcome was unknown.",
+      (labels, numbers) =>
+        countsOf(numbers, "findings")
+          // A route that asks nothing has one series: an alert looks at it.
+          .filter(([finding]) => finding === "doubled" || sumOf(numbers, "findings") > 0)
+          .map(([finding, count]) => metricSample({ ...labels, finding }, count)),
+    ),
     byName(
       "elsewhere_total",
       "Requests without a record here whose keys begin in another layout.",

@@ -2,7 +2,7 @@
 
 import * as v from "valibot";
 
-import { ATTEMPT_VERDICTS } from "../kernel/record/timeline.ts";
+import { ATTEMPT_VERDICTS, OPEN_FINDINGS } from "../kernel/record/timeline.ts";
 import { CHANGES } from "./request-schema.ts";
 import { A_TIME, withDescription, attemptNumber, statusSchema, timeSchema, wordsSchema } from "./schema-members.ts";
 
@@ -70,7 +70,30 @@ const verificationEvent = v.pipe(
     type: v.literal("verification"),
     attempt: withDescription(attemptNumber, "The number of the attempt.", 1),
     at: withDescription(timeSchema, "When the origin answered.", A_TIME),
-    answer: withDescription(wordsSchema(["done", "absent"]), "Whether the attempt took effect.", "done"),
+    answer: withDescription(
+      wordsSchema(["done", "absent", ...OPEN_FINDINGS]),
+      "Whether the attempt took effect (`done`) or not (`absent`). Any other finding leaves that open; only the latest of them is kept.",
+      "done",
+    ),
+    saw: v.optional(
+      withDescription(
+        v.nullable(
+          v.object({
+            at: withDescription(v.string(), "A JSON pointer, `header:NAME`, `status` or `body`.", "/status"),
+            value: withDescription(v.string(), "What is there, shortened.", '"completed"'),
+          }),
+        ),
+        "What of the answer led to that.",
+        { at: "/status", value: '"completed"' },
+      ),
+    ),
+    countsFrom: v.optional(
+      withDescription(
+        v.nullable(timeSchema),
+        "Of a finding that leaves it open: from when on an answer counts that nothing happened; null if the origin cannot be asked.",
+        A_TIME,
+      ),
+    ),
   }),
   v.description("The origin was asked whether the attempt took effect."),
 );

@@ -54,8 +54,12 @@ function viewEvent(event: TimelineEvent): EventView {
         reason: reason === null ? null : reasonName(reason),
       };
     }
+    case "verification": {
+      const { at, countsFrom, ...rest } = event;
+      const from = countsFrom === undefined ? null : { countsFrom: countsFrom === null ? null : isoTime(countsFrom) };
+      return { ...rest, at: isoTime(at), ...from };
+    }
     case "claim":
-    case "verification":
     case "note":
     case "change": {
       const { at, ...rest } = event;

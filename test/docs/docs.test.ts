@@ -278,6 +278,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/serve/e2e/demo-start.test.ts",
     '"npx onceway try http"',
   ],
+  "npx onceway verify /checkout_sessions/cs_1/complete --key 4711 --data '{}' --header @headers.txt": [
+    "test/cli/e2e/verify.test.ts",
+    'verify("/checkout_sessions/cs_1/complete", "--data", "{}")',
+  ],
   'npx onceway try --queue orders --data \'{"id":"try-1","amount":5}\' --yes': [
     "test/features/queues/e2e/try.test.ts",
     '"try", "--queue"',

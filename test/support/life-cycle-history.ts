@@ -6,7 +6,14 @@ import type { LifeCycleEvent, LifeCycleStep } from "../../src/kernel/record/even
 import { step } from "../../src/kernel/record/life-cycle.ts";
 import { deadlineOf } from "../../src/kernel/record/step.ts";
 import type { IdempotencyRecord, Policy } from "../../src/kernel/record/record.ts";
-import { attemptId, durationMs, epochMs, type EpochMs, fingerprint } from "../../src/kernel/record/units.ts";
+import {
+  attemptId,
+  type DurationMs,
+  durationMs,
+  epochMs,
+  type EpochMs,
+  fingerprint,
+} from "../../src/kernel/record/units.ts";
 
 export const LOCK_MS = 40;
 export const RETENTION_MS = 100;
@@ -43,9 +50,14 @@ export type TimelineEvent =
       readonly lockMs: number;
     }
   | { readonly type: "result" | "refused" | "ambiguous" | "renew"; readonly attemptsAgo: number }
-  /** The origin, asked `ms` ago, reports no effect. */
-  | { readonly type: "absent"; readonly attemptsAgo: number; readonly askedAgo: number }
-  | { readonly type: "verify" }
+  /** The origin, asked `askedAgo` milliseconds ago, reports no effect. */
+  | {
+      readonly type: "absent";
+      readonly attemptsAgo: number;
+      readonly askedAgo: number;
+      readonly settleMs?: number | undefined;
+    }
+  | { readonly type: "verify"; readonly settleMs?: number | undefined }
   | { readonly type: "tick" }
   /** An operator's change. */
   | { readonly type: "release" | "resolve" | "forget" };
@@ -62,6 +74,9 @@ const passing: fc.Arbitrary<PassThroughRequest> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ toRetryFrom: fc.integer({ min: -1, max: 1 }) }) },
   { weight: 1, arbitrary: fc.record({ by: fc.integer({ min: 0, max: 2 * UNKNOWN_RETENTION_MS }) }) },
 );
+
+/** How long after the lock a report of no effect begins to count. */
+const settleMs = fc.constantFrom(undefined, 0, 1, LOCK_MS, UNKNOWN_RETENTION_MS);
 
 const event: fc.Arbitrary<TimelineEvent> = fc.oneof(
   {
@@ -95,9 +110,10 @@ const event: fc.Arbitrary<TimelineEvent> = fc.oneof(
       type: fc.constant("absent" as const),
       attemptsAgo: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(2) }),
       askedAgo: fc.oneof(fc.constant(0), fc.nat(2 * LOCK_MS)),
+      settleMs,
     }),
   },
-  { weight: 1, arbitrary: fc.constant({ type: "verify" as const }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant("verify" as const), settleMs }) },
   { weight: 1, arbitrary: fc.constant({ type: "tick" as const }) },
 );
 
@@ -153,14 +169,20 @@ function passed(now: EpochMs, by: PassThroughRequest, record: IdempotencyRecord 
   return epochMs(Math.max(now, target + by.toRetryFrom));
 }
 
+function settled({ settleMs: ms }: { readonly settleMs?: number | undefined }): { readonly settleMs?: DurationMs } {
+  return ms === undefined ? {} : { settleMs: durationMs(ms) };
+}
+
 function eventOf(what: TimelineEvent, started: readonly string[], now: EpochMs): LifeCycleEvent {
   switch (what.type) {
     case "tick":
-    case "verify":
       return { type: what.type };
+    case "verify":
+      return { type: what.type, ...settled(what) };
     case "absent": {
       const verifiedAt = epochMs(now - what.askedAgo);
-      return { type: "absent", attemptId: attemptId(started.at(-1 - what.attemptsAgo) ?? "none"), verifiedAt };
+      const id = attemptId(started.at(-1 - what.attemptsAgo) ?? "none");
+      return { type: "absent", attemptId: id, verifiedAt, ...settled(what) };
     }
     case "request":
       return {

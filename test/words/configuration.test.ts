@@ -10,6 +10,98 @@ import { configOf, PAYMENTS, problemsOf } from "../kernel/unit/config/support.ts
 
 type Settings = Readonly<Record<string, unknown>>;
 
+const PAID: Settings = {
+  path: "/v1/payments/{json:/id}",
+  happened: { "/status": ["paid"] },
+  not_happened: { "/status": ["open"] },
+  once: true,
+  answer: "resource",
+};
+const FOUND: Settings = {
+  path: "/v1/payments?reference={json:/reference}",
+  list: "/data",
+  match: { "/reference": ["{json:/reference}"] },
+  complete: { "/has_more": [false] },
+  settle: "1m",
+  answer: "item",
+};
+
+/** Each has one mistake. */
+function wrongStates(): readonly Settings[] {
+  const { happened: _1, not_happened: _2, ...silent } = PAID;
+  const { answer: _3, ...unanswered } = PAID;
+  const { complete: _4, ...incomplete } = FOUND;
+  const { settle: _5, ...unsettled } = FOUND;
+  const { match: _6, ...unmatched } = FOUND;
+  const resources: readonly Settings[] = [
+    { path: "https://other.example.com/{key}" },
+    { path: "//other.example.com/{key}" },
+    { path: "/v1/{id}" },
+    { path: "/v1/{path:id}" },
+    { path: "/v1/pay-{key}" },
+    { path: "/v1/payments?{key}=1" },
+    { path: "/v1/payments?q={key}{json:/id}" },
+    { path: "/v1/../{key}" },
+    { path: "/v1/{key}#a" },
+    { path: "/v1/{key" },
+    { path: "/v1/{json:id}" },
+    { once: false },
+    { once: "yes" },
+    { happened: {} },
+    { happened: "paid" },
+    { happened: { status: ["paid"] } },
+    { happened: { "/status": "paid" } },
+    { happened: { "/status": [] } },
+    { happened: { "/status": [null] } },
+    { happened: { "/status": ["is {key}"] } },
+    { happened: { "/status": ["{body}"] } },
+    { happened: { "/amount": [1e20] } },
+    { happened: { "header:x-paid": [true] } },
+    { happened: { "header:X-Paid": ["1"], "header:x-paid": ["1"] } },
+    { happened: { "/error": "absent" } },
+    { not_happened: { "/paid_at": "absent" } },
+    { not_happened: { "/status": ["open", "paid"] } },
+    { missing: "no" },
+    { settle: 10 },
+    { settle: "25h" },
+    { settle: "soon" },
+    { answer: "first" },
+    { answer: "item" },
+    { answer: { body: "resource", status: 404 } },
+    { answer: { body: "resource", status: 204 } },
+    { answer: { body: "resource", location: "https://a.example/{/id}" } },
+    { answer: { body: "resource", location: "/v1/{id}" } },
+    { answer: { body: "none", status: 201 } },
+    { answer: { body: "resource", type: "json" } },
+    { match: { "/id": ["{json:/id}"] } },
+    { hapened: { "/status": ["paid"] } },
+  ];
+  const lists: readonly Settings[] = [
+    { list: "data" },
+    { list: 1 },
+    { match: { "/status": ["paid"] } },
+    { match: { "header:x": ["{key}"] } },
+    { happened: { "/status": ["paid"] } },
+    { missing: "not_happened" },
+    { answer: "resource" },
+  ];
+  const tables = [
+    ...resources.map((one) => Object.assign({}, PAID, one)),
+    silent,
+    unanswered,
+    { path: PAID["path"] },
+    ...lists.map((one) => Object.assign({}, FOUND, one)),
+    incomplete,
+    unsettled,
+    unmatched,
+  ];
+  return [
+    ...tables.map((verify) => ({ verify })),
+    { verify: { ...PAID, path: "/v1/{key}" }, forward_key: "none" },
+    { verify: PAID, on_store_failure: "open" },
+  ];
+}
+
 const SHOP = "https://shop.example.com";
 const ELSEWHERE = [
   "https://api.example.com",
@@ -153,6 +245,7 @@ const ROUTE: readonly Settings[] = [
   ...ELSEWHERE.map((origin) => ({ unknown: "verify", verify: "https://status.example.com/{key}", origin })),
   { unknown: "verify", verify: "https://status.example.com/{key}" },
   { unknown: "verify", verify: "/v1/{id}/{key}" },
+  ...wrongStates(),
   { unknown: "verify", verify: "/v1/{key}#a" },
   { unknown: "hold", verify: "/v1/{key}" },
   { unknown: "verify", verify: "/v1/{key}", forward_key: "none" },
@@ -430,6 +523,7 @@ const QUEUES: readonly Settings[] = [
   { refused: [500] },
   { retention: "3d" },
   { unknown: "verify", verify: "https://api.example/by-key/{key}", to: "https://other.example/in" },
+  { unknown: "verify", verify: PAID },
   { unknown: "verify" },
   { timeout: "14m", lock: "20m" },
   { timeout: "50s", lock: "50s" },

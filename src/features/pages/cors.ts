@@ -11,6 +11,7 @@ import {
   type HeadersView,
   REPLAYED_HEADER,
   STATUS_HEADER,
+  VERIFIED_HEADER,
 } from "../../kernel/request/headers.ts";
 import { acceptsRequests, MONITOR_METHODS, monitoredRoute, monitorIn } from "../../kernel/request/monitor-url.ts";
 
@@ -25,6 +26,7 @@ const OWN_HEADERS = [
   STATUS_HEADER,
   REPLAYED_HEADER,
   EXPIRES_HEADER,
+  VERIFIED_HEADER,
   "Retry-After",
   "Link",
   "WWW-Authenticate",

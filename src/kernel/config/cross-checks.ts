@@ -16,13 +16,14 @@ import {
   type SettingName,
   settingsInForce,
 } from "./in-force.ts";
-import type { PathPattern } from "./path-pattern.ts";
+import { paramNames, type PathPattern } from "./path-pattern.ts";
 import { originOrZone } from "./settings-origin.ts";
 import { type ConfigProblem, valueFix } from "./config-problem.ts";
 import type { DeclaredSettings, WrittenSettings } from "./settings.ts";
 import { MAX_WAIT_MS } from "./settings-answer.ts";
 import { lockFor, MAX_REMEMBER_MS, MAX_RETENTION_MS } from "./settings-attempt.ts";
 import { KEY_FORMAT_DEFAULTS, longestKey, longestStep } from "./settings-key.ts";
+import { placesOf, type StateRule } from "../verify/state-rule.ts";
 import { strangeHost } from "../verify/verify-rule.ts";
 import { unreachableRoutes } from "./unreachable-routes.ts";
 import { DAY_MS, formatDuration, HOUR_MS } from "./units.ts";
@@ -55,7 +56,7 @@ export function crossCheck(
       ...timeProblems(inForce),
       ...statusProblems(inForce),
       ...keyFormatProblems(inForce, declared),
-      ...verifyProblems(inForce, route.route !== null),
+      ...verifyProblems(inForce, route.route),
       ...openProblems(inForce),
       ...callerProblems(inForce, hasBinding),
     );
@@ -149,8 +150,11 @@ function keyFormatProblems(
   return [{ path: `${place("key_format")}.key_format.min`, code: "settings-contradict", message }];
 }
 
-/** Asking the origin needs an address, and an origin that has received the key. */
-function verifyProblems({ all, source, isKnown, place }: InForce, isForRequests: boolean): readonly ConfigProblem[] {
+/** Asking the origin needs an address, and an origin that has received the key if the address has it. `route`: `null` for a queue. */
+function verifyProblems(
+  { all, source, isKnown, place }: InForce,
+  route: RouteDraft["route"],
+): readonly ConfigProblem[] {
   if (!isKnown("unknown", "verify", "forward_key")) return [];
   if (all.unknown !== "verify") {
     // In `IDEMPOTENCY` it may be for other routes.
@@ -164,13 +168,31 @@ function verifyProblems({ all, source, isKnown, place }: InForce, isForRequests:
     return [{ path: `${place("unknown")}.verify`, code: "setting-missing", message, related }];
   }
   // A queue's messages may go to another host than its requests: see `queueProblems`.
-  const strange = isForRequests && isKnown("origin") ? strangeHost(all.verify, originOrZone(all)) : null;
+  const strange = route !== null && isKnown("origin") ? strangeHost(all.verify, originOrZone(all)) : null;
   if (strange !== null) return [{ path: `${source("verify") ?? place("verify")}.verify`, message: strange }];
-  if (all.forward_key.kind !== "none") return [];
+  const { state } = all.verify;
+  const unnamed = state === undefined || route === null ? null : unknownParameter(state, route.path);
+  if (unnamed !== null) {
+    const path = `${source("verify") ?? place("verify")}.verify.path`;
+    return [{ path, code: "settings-contradict", message: unnamed }];
+  }
+  const needsKey = state === undefined || placesOf(state).some(({ kind }) => kind === "key");
+  if (!needsKey || all.forward_key.kind !== "none") return [];
   const message =
     'must not be "none" with unknown = "verify", because the origin would be asked for a key that it never received';
   const path = `${place("forward_key", "unknown", "verify")}.forward_key`;
   return [{ path, code: "settings-contradict", message: `${message}: write "client"`, fix: valueFix("client") }];
+}
+
+/** A parameter that the route's path does not have; `null`: none. */
+function unknownParameter(state: StateRule, path: string): string | null {
+  const names = paramNames(path).flatMap(({ name }) => name ?? []);
+  for (const place of placesOf(state)) {
+    if (place.kind !== "path" || names.includes(place.name)) continue;
+    const advice = names.length === 0 ? 'write one into it, such as "/orders/:id"' : `write {path:${names[0]}}`;
+    return `names {path:${place.name}}, which is no parameter of the route's path "${path}": ${advice}`;
+  }
+  return null;
 }
 
 /**

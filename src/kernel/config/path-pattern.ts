@@ -159,6 +159,11 @@ function compile(source: string): RegExp | null {
   }
 }
 
+/** The segments of a valid pattern, each with the name of its parameter, if it is one. */
+export function paramNames(path: string): readonly { readonly name: string | null; readonly text: string }[] {
+  return splitSegments(path.slice(1)).map((text) => ({ name: PARAM.exec(text)?.[1] ?? null, text }));
+}
+
 /** Splits at slashes outside braces. */
 function splitSegments(path: string): readonly string[] {
   const segments: string[] = [];

@@ -1,27 +1,17 @@
 // Settings for an attempt at the origin: how long it may take, how long it is remembered, what its answer means, and what
 // follows if its outcome is unknown. `cross-checks.ts` checks the relations between them.
 
-import * as v from "valibot";
-
 import { UNKNOWN_RULES } from "../record/record.ts";
 import {
   choiceSetting,
   durationSetting,
   durationOrNone,
-  parsedSetting,
   settingOf,
   type TextsOf,
   statusesSetting,
 } from "./setting-kinds.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "./units.ts";
-import {
-  parseVerify,
-  VERIFY_PATTERN,
-  VERIFY_TABLE_ADVICE,
-  VERIFY_URL_PATTERN,
-  type VerifyRule,
-} from "../verify/verify-rule.ts";
-import { TOKEN_PATTERN } from "./values.ts";
+import { verifySchema } from "../verify/settings-verify.ts";
 import { STORE_FAILURE_RULES } from "./words.ts";
 
 /** The platform ends every operation of a Durable Object after 15 minutes. */
@@ -49,21 +39,7 @@ export const attemptSettings = {
   remember: settingOf(durationOrNone(MAX_REMEMBER_MS), "none"),
   unknown: settingOf(choiceSetting(UNKNOWN_RULES), "hold"),
   unknown_retention: settingOf(durationSetting(MAX_UNKNOWN_RETENTION_MS), "365d"),
-  verify: settingOf(
-    v.pipe(
-      v.union(
-        [
-          v.pipe(v.string(), v.metadata({ pattern: VERIFY_PATTERN, examples: ["/v1/payments/by-key/{key}"] })),
-          v.strictObject({
-            url: v.pipe(v.string(), v.metadata({ pattern: VERIFY_URL_PATTERN })),
-            headers: v.array(v.pipe(v.string(), v.metadata({ pattern: TOKEN_PATTERN }))),
-          }),
-        ],
-        `must be text: write "/v1/payments/by-key/{key}", or for another host ${VERIFY_TABLE_ADVICE.slice("write ".length)}`,
-      ),
-      parsedSetting<string | { url: string; headers: string[] }, VerifyRule>(parseVerify),
-    ),
-  ),
+  verify: settingOf(verifySchema()),
   refused: settingOf(statusesSetting(), [425, 429, 503, 521, 523, 525, 526, 530]),
   ambiguous: settingOf(statusesSetting(), [408, 502, 504, 520, 522, 524]),
   on_store_failure: settingOf(choiceSetting(STORE_FAILURE_RULES), "closed"),
@@ -112,11 +88,16 @@ export const attemptTexts: TextsOf<typeof attemptSettings> = {
   },
   verify: {
     description:
-      "The address that the gateway asks, with `GET`, whether an operation took effect. It makes `unknown` " +
-      '`"verify"`. 2xx: it did, and this is its answer. 404: it did not. `{key}` stands in the path, because a search ' +
-      "in the query has no 404. The origin gets the headers of the request, another host those of them that are listed.",
+      "What the gateway asks, with `GET`, to learn whether an operation took effect. It makes `unknown` " +
+      '`"verify"`. An address with the key: 2xx says that it did, and this is its answer; 404 that it did not. `{key}` stands in the ' +
+      "path, because a search in the query has no 404. The origin gets the headers of the request, another host those of them " +
+      "that are listed. A table with `path`: the state of a resource, or a list, says it " +
+      "([members, dangers and recipes](../verify/README.md)). **A wrong “did not happen” is a second effect:** the API must not say it " +
+      "later than `settle` after it has acted, nor of a state that the effect can lead back to.",
     takes:
-      'a path at the origin, or a URL there, with `{key}` for the key; or `{ url = "https://…/{key}", headers = ["authorization"] }`',
+      'a path at the origin, or a URL there, with `{key}` for the key; `{ url = "https://…/{key}", headers = ["authorization"] }`; or ' +
+      '`{ path = "/orders/{path:id}", happened = { "/status" = ["paid"] }, not_happened = { "/status" = ["open"] }, once = true, ' +
+      'answer = "resource" }`',
     otherwise: "none",
     onChange: "applies to new attempts",
   },

@@ -53,6 +53,13 @@ export class ExchangeRunner {
       ...ports,
       step: (...[id, event, policy, attachments]: Parameters<VerificationPorts["step"]>) =>
         this.steps.take(id, event, policy, epochMs(Date.now()), attachments),
+      noteFinding: (...[id, attempt, finding]: Parameters<VerificationPorts["noteFinding"]>) =>
+        logFailure("noting a finding", () => this.steps.noteFinding(id, attempt, finding)),
+      countFinding: (...[id, finding]: Parameters<VerificationPorts["countFinding"]>) =>
+        logFailure("counting a finding", () => {
+          const { route } = ports.ledger.label(id, ports.ledger.find(id));
+          ports.reporter.traffic.finding(route, finding);
+        }),
     };
     const verifications = new VerificationQueue({
       ...ports,

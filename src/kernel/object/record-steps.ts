@@ -13,8 +13,8 @@ import { renewedAttempt } from "../record/verdict.ts";
 import { step } from "../record/life-cycle.ts";
 import { deadlineOf } from "../record/step.ts";
 import type { Attempt, IdempotencyRecord, Policy, Started } from "../record/record.ts";
-import { historyWithNote, updateHistory } from "../record/timeline.ts";
-import { durationMs, epochMs, type EpochMs, timeAfter, type RecordId } from "../record/units.ts";
+import { historyWithFinding, historyWithNote, type OpenFinding, updateHistory } from "../record/timeline.ts";
+import { type AttemptId, durationMs, epochMs, type EpochMs, timeAfter, type RecordId } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import type { RecordChange, StepParticipation, StepChange, StepHook } from "../step-hook.ts";
 import type { ObjectAlarm } from "./alarm.ts";
@@ -87,6 +87,15 @@ export class RecordSteps {
     if (entry.record.state === "remembered") return "remembered";
     ledger.saveHistory(id, entry, historyWithNote(entry.history, note, now));
     return null;
+  }
+
+  /** Writes down what came of asking the origin about an attempt, if its outcome is still unknown. */
+  noteFinding(id: RecordId, attempt: AttemptId, finding: OpenFinding): void {
+    const { ledger } = this.#ports;
+    const entry = ledger.find(id);
+    if (entry?.record.state !== "unknown" || entry.record.attempt.id !== attempt) return;
+    const history = historyWithFinding(entry.history, entry.record.attempt.number, finding, epochMs(Date.now()));
+    if (history !== entry.history) ledger.saveHistory(id, entry, history);
   }
 
   /**

@@ -7,6 +7,7 @@ import type { Policy, RecordState } from "./record.ts";
 import { type OperatorChange, isUnreadable, type TimelineEvent } from "./timeline.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
+import { evidenceText, findingText, timeOfDay } from "./describe-finding.ts";
 
 /** A record in the state that it has now. */
 export interface DescribedRecord {
@@ -80,13 +81,6 @@ export function describeRecord(
   }
 }
 
-/** In UTC, as the timeline of the console has it. */
-function timeOfDay(time: EpochMs): string {
-  const seconds = Math.floor(time / 1000) % 86_400;
-  const parts = [seconds / 3600, (seconds / 60) % 60, seconds % 60];
-  return `${parts.map((part) => String(Math.floor(part)).padStart(2, "0")).join(":")} UTC`;
-}
-
 const RETRY_OF_ACCEPTED = "A retry gets 202 again, and the result once it is there.";
 
 const UNREADABLE = "What is stored of the request cannot be read, so the gateway cannot try it.";
@@ -132,10 +126,10 @@ function failed(
   if (last?.type === "change") {
     return { ...none, headline: last.action === "cancel" ? "Cancelled by its client." : "Released." };
   }
-  if (last?.type === "verification") {
+  if (last?.type === "verification" && last.answer === "absent") {
     return {
       ...none,
-      headline: `Attempt ${attempt} did not take effect: asked about it, the origin did not know it.`,
+      headline: `Attempt ${attempt} did not take effect, as the origin says${evidenceText(last.saw)}.`,
     };
   }
   const why = last === undefined ? null : whyEnded(last);
@@ -160,14 +154,16 @@ function unknown(
   const headline = isRefused
     ? `Attempt ${attempt} did not take effect${because(why)}. No attempt is left, and its message is kept.`
     : outcomeUnknown(attempt, why);
-  const unread = isUnreadable(history.at(-1)) ? ` ${UNREADABLE}` : "";
+  const last = history.at(-1);
+  const unread = isUnreadable(last) ? ` ${UNREADABLE}` : "";
+  const found = last?.type === "verification" ? ` Asked about it, ${findingText(last)}` : "";
   const isVerified = policy.unknown === "verify";
   const isRemembered = (policy.rememberMs ?? 0) > policy.unknownRetentionMs;
   const tried = accepted ? ": the request will be tried by the gateway" : "";
   const later = isRemembered ? "gets 409 key-expired" : "counts as a first request";
   return {
     tone: "unknown",
-    headline: headline + unread,
+    headline: headline + unread + found,
     retry: isVerified
       ? "A retry makes the gateway ask the origin at once, and gets 409 outcome-unknown until the origin can tell."
       : "A retry gets 409 outcome-unknown until you decide, or the lost answer arrives after all.",

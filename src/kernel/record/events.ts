@@ -3,8 +3,9 @@
 
 import type { ParkedMessage } from "./parked-message.ts";
 import type { Completed, Failed, IdempotencyRecord, Remembered, Started, Unknown, Waiting } from "./record.ts";
-import type { AttemptId, EpochMs, Fingerprint } from "./units.ts";
+import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
 import type { EndReason, NoResult } from "./verdict.ts";
+import type { FindingEvidence } from "./verification-answer.ts";
 
 export type LifeCycleEvent =
   /**
@@ -47,6 +48,8 @@ export type LifeCycleEvent =
       readonly status: number | null;
       readonly kept: boolean;
       readonly verified: boolean;
+      /** Only with `verified`: what of the answer said so. */
+      readonly saw?: FindingEvidence | null;
     }
   /** The attempt ended: either the origin certainly did not act (`refused`), or it may have acted (`ambiguous`). */
   | {
@@ -58,10 +61,19 @@ export type LifeCycleEvent =
     }
   /** The attempt is still running and needs its lock for longer. */
   | { readonly type: "renew"; readonly attemptId: AttemptId }
-  /** Somebody wants to ask the origin whether the last attempt took effect. */
-  | { readonly type: "verify" }
-  /** The verification was sent at `verifiedAt`: the origin knows of no such operation. */
-  | { readonly type: "absent"; readonly attemptId: AttemptId; readonly verifiedAt: EpochMs }
+  /** Somebody wants to ask the origin whether the last attempt took effect. `settleMs`: as in `absent`. */
+  | { readonly type: "verify"; readonly settleMs?: DurationMs }
+  /**
+   * The verification was sent at `verifiedAt`: the origin says that the operation had no effect. It counts if it was sent `settleMs` after the
+   * end of the lock, or later: before, what the origin reads may lag behind what it has done. Absent: 0.
+   */
+  | {
+      readonly type: "absent";
+      readonly attemptId: AttemptId;
+      readonly verifiedAt: EpochMs;
+      readonly settleMs?: DurationMs;
+      readonly saw?: FindingEvidence | null;
+    }
   /** Only time has passed: the alarm applies what is due. */
   | { readonly type: "tick" }
   | OperatorEvent;

@@ -4,7 +4,7 @@
 // Each step first applies what time has changed (`applyTime`): the lock may have ended, or the record may have expired. So an
 // alarm that ran in between makes no difference to the result of any later event.
 
-import { applyAttemptEvent, givenUp, notMade, outcomeUnknown, settledAttempt } from "./verdict.ts";
+import { applyAttemptEvent, givenUp, negativeCountsFrom, notMade, outcomeUnknown, settledAttempt } from "./verdict.ts";
 import { applyOperatorEvent, cancelRequest, lookAt } from "./decision.ts";
 import { broughtBack, acceptanceWith, isTooLate, parkedAcceptance } from "./schedule.ts";
 import type { LifeCycleEvent, LifeCycleStep } from "./events.ts";
@@ -23,6 +23,7 @@ import { changedStep, outcomeReply, unchangedStep } from "./step.ts";
 import {
   type AttemptId,
   dueAt,
+  type DurationMs,
   durationMs,
   earliestTime,
   type EpochMs,
@@ -90,7 +91,7 @@ export function step(
     case "verify": {
       if (current.state !== "unknown" || current.verifyAt === null)
         return changedStep(current, { type: "nothing-due" });
-      const verified = afterVerification(current, current.verifyAt, now);
+      const verified = afterVerification(current, current.verifyAt, event.settleMs, now);
       return changedStep(verified, { type: "verify", record: verified });
     }
     case "tick":
@@ -252,12 +253,20 @@ function verifiedInTime(record: Unknown, now: EpochMs): Unknown {
 
 /**
  * The record after one verification. It is written before the origin is asked, so that a crash does not lose the
- * pause. A duplicate request may ask at any time; only a verification that was due makes the next pause longer.
+ * pause. A duplicate request may ask at any time; only a verification that was due makes the next pause longer. No pause goes beyond the
+ * time from which a "did not happen" counts.
  */
-function afterVerification(record: Unknown, verifyAt: EpochMs, now: EpochMs): Unknown {
+function afterVerification(
+  record: Unknown,
+  verifyAt: EpochMs,
+  settleMs: DurationMs | undefined,
+  now: EpochMs,
+): Unknown {
   if (now < verifyAt) return record;
   const pauseMs = Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(record.verifications, 20));
+  const countsFrom = negativeCountsFrom(record.attempt, settleMs);
+  const paused = timeAfter(now, durationMs(pauseMs));
   // An expired record is never verified, so `verifyAt` never exceeds `expiresAt` and is always the record's deadline.
-  const next = earliestTime(timeAfter(now, durationMs(pauseMs)), record.expiresAt);
+  const next = earliestTime(now < countsFrom ? earliestTime(paused, countsFrom) : paused, record.expiresAt);
   return { ...record, verifyAt: next, verifications: record.verifications + 1 };
 }

@@ -6,6 +6,7 @@ import type { ClaimNote, LifeCycleEvent, NoteEvent } from "./events.ts";
 import type { Attempt, IdempotencyRecord } from "./record.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
+import { type FindingEvidence, VERIFICATION_FINDINGS, type VerificationFinding } from "./verification-answer.ts";
 
 /** How attempts end. `lost`: the lock ended before the attempt reported its end. */
 export const ATTEMPT_VERDICTS = ["result", "refused", "ambiguous", "lost"] as const;
@@ -26,12 +27,15 @@ export type TimelineEvent =
     }
   /** A consumer was granted the attempt, and said something of its claim. */
   | ({ readonly type: "claim"; readonly attempt: number; readonly at: EpochMs } & ClaimNote)
-  /** The origin was asked whether the attempt took effect. */
+  /** The origin was asked whether the attempt took effect. `saw`: what of its answer said so. */
   | {
       readonly type: "verification";
       readonly attempt: number;
       readonly at: EpochMs;
-      readonly answer: "done" | "absent";
+      readonly answer: "done" | "absent" | OpenFinding["answer"];
+      readonly saw?: FindingEvidence | null;
+      /** Of a finding that leaves the outcome open: from when on "it did not happen" counts; `null`: it cannot be said. */
+      readonly countsFrom?: EpochMs | null;
     }
   /**
    * An operator's change, a client's that cancelled its accepted request, or the gateway's own word that what is stored of one is
@@ -46,6 +50,19 @@ export type TimelineEvent =
     }
   /** What an operator has written down about the record. */
   | { readonly type: "note"; readonly at: EpochMs; readonly by: string; readonly text: string };
+
+type OpenFindingName = Exclude<VerificationFinding, "happened" | "not-happened">;
+
+export const OPEN_FINDINGS: readonly OpenFindingName[] = VERIFICATION_FINDINGS.filter(
+  (finding) => finding !== "happened" && finding !== "not-happened",
+);
+
+/** A finding that leaves the outcome open. */
+export interface OpenFinding {
+  readonly answer: OpenFindingName;
+  readonly saw: FindingEvidence | null;
+  readonly countsFrom: EpochMs | null;
+}
 
 /** What an operator may decide about a record: allow another attempt, supply its response, or erase it. */
 export type OperatorChange = "release" | "resolve" | "forget";
@@ -84,6 +101,26 @@ export function historyWithNote(
   const notes = history.filter(isNote);
   const oldest = notes.length < MAX_NOTES ? undefined : notes[0];
   return latest([...history.filter((event) => event !== oldest), { type: "note", at, by, text } as const]);
+}
+
+/**
+ * The history after the origin was asked about the attempt and could not say what became of it. Of such findings, only the latest is kept, since
+ * a record may be asked about for a year. It is the same array if nothing else was found than the last time.
+ */
+export function historyWithFinding(
+  history: readonly TimelineEvent[],
+  attempt: number,
+  finding: OpenFinding,
+  at: EpochMs,
+): readonly TimelineEvent[] {
+  const before = history.findLast(isOpenFinding);
+  const event = { type: "verification", attempt, at, ...finding } as const;
+  if (before !== undefined && JSON.stringify({ ...before, at }) === JSON.stringify(event)) return history;
+  return latest([...history.filter((one) => !isOpenFinding(one)), event]);
+}
+
+function isOpenFinding(event: TimelineEvent): boolean {
+  return event.type === "verification" && event.answer !== "done" && event.answer !== "absent";
 }
 
 /** The latest events, besides notes. */
@@ -234,9 +271,9 @@ function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: Epo
     case "ambiguous":
       return { ...ended(attempt, now, event.type), reason: event.reason };
     case "result":
-      return event.verified ? { type: "verification", attempt: attempt.number, at: now, answer: "done" } : null;
+      return event.verified ? { ...verification(attempt, now, event.saw), answer: "done" } : null;
     case "absent":
-      return { type: "verification", attempt: attempt.number, at: now, answer: "absent" };
+      return { ...verification(attempt, now, event.saw), answer: "absent" };
     case "release":
     case "resolve":
     case "forget":
@@ -268,6 +305,15 @@ function lostAttempt(before: IdempotencyRecord, event: LifeCycleEvent, now: Epoc
 /** A request or a claim may come again with the id of a lost attempt. */
 function isAsking({ type }: LifeCycleEvent): boolean {
   return type === "request" || type === "claim";
+}
+
+function verification({ number }: Attempt, at: EpochMs, saw: FindingEvidence | null | undefined) {
+  return {
+    type: "verification",
+    attempt: number,
+    at,
+    ...(saw === null || saw === undefined ? null : { saw }),
+  } as const;
 }
 
 function running({ number, startedAt }: Attempt): TimelineEvent {

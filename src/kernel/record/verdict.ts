@@ -13,7 +13,7 @@ import {
   type Unknown,
   type Waiting,
 } from "./record.ts";
-import { earliestTime, type EpochMs, timeAfter, latestTime, NO_LOCK } from "./units.ts";
+import { type DurationMs, earliestTime, type EpochMs, timeAfter, latestTime, NO_LOCK } from "./units.ts";
 
 /** How an attempt ended, as the gateway saw it. */
 export type AttemptEnd =
@@ -218,11 +218,16 @@ export function applyAttemptEvent(
     case "absent":
       // While the attempt may still be running, "not found" proves nothing: it may act after the verification.
       if (current.state !== "unknown" || current.verifyAt === null) return current;
-      if (event.verifiedAt < attempt.lockedUntil) return current;
+      if (event.verifiedAt < negativeCountsFrom(attempt, event.settleMs)) return current;
       return repeatable({ fingerprint, attempt: settledAttempt(attempt), policy, ...promiseOf(current) }, now, now);
     case "renew":
       return renewedAttempt(current, now);
   }
+}
+
+/** From when on a verification may be sent whose "did not happen" counts. */
+export function negativeCountsFrom({ lockedUntil }: Attempt, settleMs: DurationMs | undefined): EpochMs {
+  return settleMs === undefined ? lockedUntil : timeAfter(lockedUntil, settleMs);
 }
 
 /** The record of an attempt that is known to be running, however late its renewal comes. */

@@ -173,7 +173,8 @@ async function exchangeOf(
     // If the body is still coming, the shard digests its bytes, and the fingerprint computed here is not used.
     fingerprintRequest(parts, bytes, comparison, request, canonicalMultipart),
   ]);
-  const verification = verificationOf(intent);
+  const asked = verificationOf(intent, isWhole ? bytes : null);
+  const verification = asked instanceof Promise ? await asked : asked;
   const newKeys = route.newKeys === null ? null : await countFor(route.newKeys, scopes.scope, headers);
   return {
     head: {

@@ -77,6 +77,18 @@ function* endsOf({ node, element }: End, [token, ...rest]: JsonPointer, nameCase
   }
 }
 
+/** What is at a pointer's end; `null`: nothing, `repeated`: a name on its way is there twice. */
+export function nodeAt(root: JsonNode, tokens: readonly string[]): JsonNode | "repeated" | null {
+  let node = root;
+  for (const token of tokens) {
+    const [child, other] = childrenOf(node, token);
+    if (other !== undefined) return "repeated";
+    if (child === undefined) return null;
+    node = child;
+  }
+  return node;
+}
+
 /** What is at one token of a pointer: one value, more in an object that has the name more than once, or none. */
 function childrenOf(node: JsonNode, token: string, nameCase: NameCase = "exact"): readonly JsonNode[] {
   if (node.kind === "array") {
@@ -94,7 +106,7 @@ function differByCase(one: string, other: string): boolean {
   return one.length === other.length && one !== other && one.toLowerCase() === other.toLowerCase();
 }
 
-function valueOf(node: JsonNode | null, maxLength: number): JsonValue {
+export function valueOf(node: JsonNode | null, maxLength: number): JsonValue {
   if (node === null) return { kind: "repeated" };
   switch (node.kind) {
     case "string":

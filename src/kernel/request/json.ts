@@ -16,10 +16,13 @@ export type JsonNode = { readonly canonical: string | null } & (
   /** As it is written. */
   | { readonly kind: "number"; readonly text: string }
   | { readonly kind: "literal"; readonly text: string }
-  | { readonly kind: "array"; readonly elements: readonly JsonNode[] }
+  | { readonly kind: "array"; readonly elements: readonly JsonNode[]; readonly span?: JsonSpan }
   /** In the order of their names, if it has a canonical form. */
-  | { readonly kind: "object"; readonly members: readonly JsonMember[] }
+  | { readonly kind: "object"; readonly members: readonly JsonMember[]; readonly span?: JsonSpan }
 );
+
+/** Where a container stands in its text, in UTF-16 code units; only where values are searched for. */
+export type JsonSpan = readonly [from: number, to: number];
 
 export interface JsonMember {
   readonly name: string;
@@ -50,6 +53,8 @@ type Expected = "value" | "value or end" | "name" | "name or end" | "colon" | "c
 /** A container whose end has not been read. */
 interface Open {
   readonly isArray: boolean;
+  /** Where it begins; `null`: nobody asks. */
+  readonly from: number | null;
   readonly elements: JsonNode[];
   readonly members: JsonMember[];
   /** The canonical form so far, without the brackets. */
@@ -97,13 +102,14 @@ export function* scanJson(body: Uint8Array, use: JsonUse): Generator<undefined, 
       continue;
     } else if ((token === OPEN_OBJECT || token === OPEN_ARRAY) && isValue) {
       if (open.length === MAX_JSON_DEPTH) return "too deep";
-      open.push(opened(token === OPEN_ARRAY, use));
+      open.push(opened(token === OPEN_ARRAY, use, scanner.getTokenOffset()));
       expected = token === OPEN_ARRAY ? "value or end" : "name or end";
       continue;
     } else if (token === (inner?.isArray === true ? CLOSE_ARRAY : CLOSE_OBJECT) && expected.endsWith("or end")) {
       const ended = open.pop();
       if (ended === undefined) return "not JSON";
-      node = ended.isArray || ended.isInOrder ? closed(ended) : yield* closedInOrder(ended);
+      const isPlain = ended.isArray || ended.isInOrder || ended.from !== null;
+      node = isPlain ? closed(ended, scanner.getPosition()) : yield* closedInOrder(ended);
     } else if (token === END && expected === "comma or end" && root !== null) {
       return root;
     } else if (isValue) {
@@ -128,9 +134,14 @@ function decoded(body: Uint8Array): string | null {
   }
 }
 
-function opened(isArray: boolean, use: JsonUse): Open {
-  const canonical = use === "compared" ? "" : null;
-  return { isArray, elements: [], members: [], canonical, isInOrder: true, name: "", written: null };
+/** The bytes of a container, as they stand in the body. */
+export function bytesAt(body: Uint8Array, [from, to]: JsonSpan): Uint8Array {
+  return new TextEncoder().encode(decoder.decode(body).slice(from, to));
+}
+
+function opened(isArray: boolean, use: JsonUse, at: number): Open {
+  const [canonical, from] = use === "compared" ? ["", null] : [null, at];
+  return { isArray, from, elements: [], members: [], canonical, isInOrder: true, name: "", written: null };
 }
 
 /** Adds an element or a member. */
@@ -152,9 +163,10 @@ function add(open: Open, node: JsonNode): void {
   open.canonical += `${last === undefined ? "" : ","}${written}:${node.canonical}`;
 }
 
-function closed({ isArray, elements, members, canonical }: Open): JsonNode {
-  if (isArray) return { kind: "array", canonical: canonical === null ? null : `[${canonical}]`, elements };
-  return { kind: "object", canonical: canonical === null ? null : `{${canonical}}`, members };
+function closed({ isArray, from, elements, members, canonical }: Open, to: number): JsonNode {
+  const place = from === null ? null : ({ span: [from, to] } as const);
+  if (isArray) return { kind: "array", canonical: canonical === null ? null : `[${canonical}]`, elements, ...place };
+  return { kind: "object", canonical: canonical === null ? null : `{${canonical}}`, members, ...place };
 }
 
 const byName = (one: JsonMember, other: JsonMember): number => (one.name < other.name ? -1 : 1);

@@ -23,6 +23,7 @@ import type { HeaderPairs } from "./headers.ts";
 import type { PreviousLayouts } from "../elsewhere.ts";
 import type { OriginKey } from "./origin-key.ts";
 import type { KeyCount } from "./scope.ts";
+import type { StoredState } from "../verify/judge-state.ts";
 
 /** An exchange, by how its request's body travels: in the message; offered, and taken only if it is needed; or as a stream that is still coming. */
 export const EXCHANGE_CALL = rawCall("exchange");
@@ -51,6 +52,10 @@ export interface Verification {
   readonly timeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly maxBytes: number;
+  /** How the answer is judged; absent: any 2xx says that the operation took effect, and 404 that it did not. */
+  readonly state?: StoredState;
+  /** Only in messages, and only with `state`: it has the key somewhere, so it is for this form of the key alone. */
+  readonly namesKey?: true;
 }
 
 /** A body that follows the head as a stream. */
@@ -256,7 +261,19 @@ export function exchangeHeadText(head: ExchangeHead): string {
     rules = JSON.stringify(head.rules);
     written.set(head.rules, rules);
   }
-  return `${BEGIN}${rules},${JSON.stringify({ ...head, rules: undefined }).slice(1)}`;
+  const { verification } = head;
+  const byState = verification?.state === undefined ? null : { verification: null, verificationByState: verification };
+  return `${BEGIN}${rules},${JSON.stringify({ ...head, ...byState, rules: undefined }).slice(1)}`;
+}
+
+/**
+ * A head on its way. A verification by state travels under a name of its own: an object of an older release would believe any 2xx, and without
+ * a verification it leaves the outcome to a person.
+ */
+type SentHead = ExchangeHead & { readonly verificationByState?: Verification };
+
+function received({ verificationByState, ...head }: SentHead): ExchangeHead {
+  return verificationByState === undefined ? head : { ...head, verification: verificationByState };
 }
 
 /** What a call needs of the message that brought its request, for a record that keeps the request. */
@@ -280,11 +297,11 @@ const known: KnownRules[] = [];
 export function readHead(text: string): ExchangeHead {
   const begins = text.startsWith(BEGIN) ? known.find((one) => text.startsWith(one.text, BEGIN.length)) : undefined;
   if (begins !== undefined) {
-    const rest: Omit<ExchangeHead, "rules"> = JSON.parse(`{${text.slice(BEGIN.length + begins.text.length + 1)}`);
-    return { ...rest, rules: begins.rules };
+    const rest: Omit<SentHead, "rules"> = JSON.parse(`{${text.slice(BEGIN.length + begins.text.length + 1)}`);
+    return received({ ...rest, rules: begins.rules });
   }
-  const head: ExchangeHead = JSON.parse(text);
+  const head: SentHead = JSON.parse(text);
   const rules = JSON.stringify(head.rules);
   if (known.length < MAX_KNOWN && text.startsWith(rules, BEGIN.length)) known.push({ text: rules, rules: head.rules });
-  return head;
+  return received(head);
 }

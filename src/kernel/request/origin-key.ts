@@ -48,8 +48,11 @@ export function verificationInForm(
   form: string | null,
 ): Verification | null {
   if (verification === null) return null;
-  const { keyed, ...plain } = verification;
-  if (keyed === undefined || key === undefined || form === null || form === key.form) return plain;
+  const { keyed, namesKey = false, ...plain } = verification;
+  if (key === undefined || form === null || form === key.form) return plain;
+  if (namesKey) return null;
+  if (plain.state !== undefined) return { ...plain, headers: headersInForm(plain.headers, key, form) };
+  if (keyed === undefined) return plain;
   const asked = keyOf(form, key.text);
   if (!isPlainInPath(asked)) return null;
   const url = keyed.replaceAll(KEY_IN_URL, encodeURIComponent(asked));
@@ -62,7 +65,12 @@ export function verificationText(
   form: string | null,
 ): string | null {
   const verification = verificationInForm(head, form);
-  return verification === null ? null : JSON.stringify(verification);
+  return verification === null ? null : storedVerification(verification);
+}
+
+/** A verification by state is stored so that an older release cannot read it: that would believe any 2xx, and so it leaves the outcome to a person. */
+export function storedVerification(verification: Verification): string {
+  return JSON.stringify(verification.state === undefined ? verification : { byState: verification });
 }
 
 function headersInForm(headers: HeaderPairs, key: OriginKey, form: string): HeaderPairs {

@@ -13,6 +13,7 @@ import type { OriginCall, Verification } from "./message.ts";
 import { withoutApplied } from "./prefer.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 import { originKey, type OriginKey } from "./origin-key.ts";
+import { stateVerification } from "../verify/state-request.ts";
 import { verificationRequest, withStep } from "../verify/verification-request.ts";
 
 const PREFER = "prefer";
@@ -31,15 +32,26 @@ export function originCall(intent: ExchangeIntent, trace: TraceContext | null, h
 }
 
 /**
- * Has the caller's own credential, so that the origin reveals nothing about another caller's operation, and no header that
- * describes the body.
+ * How to ask the origin about this request; `null`: it cannot be asked. Has the caller's own credential, so that the origin reveals nothing about
+ * another caller's operation. `body`: `null` if it is not held.
  */
-export function verificationOf(intent: ExchangeIntent): Verification | null {
-  const { route, key, url } = intent;
-  return verificationRequest(route, key.key, url, () =>
-    forwardedHeaders(intent, null).filter(([name]) => !/^(?:content-|if-|range$|expect$|last-event-id$)/i.test(name)),
-  );
+export function verificationOf(
+  intent: ExchangeIntent,
+  body: Uint8Array | null,
+): Verification | null | Promise<Verification | null> {
+  const { route, key, url, headers, request } = intent;
+  const state = route.verify?.state;
+  if (state === undefined) return verificationRequest(route, key.key, url, () => verificationHeaders(intent));
+  const named = { key: key.key, url, headers, body, caller: request };
+  return stateVerification(route, state, named, verificationHeaders(intent));
 }
+
+/** The headers of the request that a `GET` may have: none that describes the body, sets a condition, or would make it another method. */
+function verificationHeaders(intent: ExchangeIntent): HeaderPairs {
+  return forwardedHeaders(intent, null).filter(([name]) => !NOT_FOR_GET.test(name));
+}
+
+const NOT_FOR_GET = /^(?:content-|if-|range$|expect$|last-event-id$|x-(?:http-)?method)/i;
 
 /** All but `traceparent`, which names the attempt; a `tracestate` means nothing without it. */
 function forwardedHeaders({ headers, url, route, key }: ExchangeIntent, trace: TraceContext | null): HeaderPairs {

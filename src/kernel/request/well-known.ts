@@ -5,7 +5,7 @@ import { writtenSource } from "../config/key-source.ts";
 import { type Config, type FingerprintRule, protectsKeys, type Route } from "../config/resolved.ts";
 import type { MonitorProblem } from "../record/monitor-problem.ts";
 import { type ClientProblem, describeProblem } from "../record/problem.ts";
-import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER } from "./headers.ts";
+import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, VERIFIED_HEADER } from "./headers.ts";
 import type { Schedule } from "../record/record.ts";
 import { MONITOR_PREFIX } from "./monitor-url.ts";
 import { problemType } from "./problem-response.ts";
@@ -27,6 +27,7 @@ export function wellKnownResponse(config: Config): Response {
         expires: EXPIRES_HEADER,
         replayed: REPLAYED_HEADER,
         status: STATUS_HEADER,
+        verified: VERIFIED_HEADER,
       },
       // A client can rely on no route that protects nothing.
       routes: config.routes.filter(protectsKeys).map(publishedRoute),

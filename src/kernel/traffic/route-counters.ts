@@ -7,6 +7,7 @@ import { EVENT_FATES } from "../record/outbox.ts";
 import { OUTCOMES, PREVENTED } from "../record/outcome.ts";
 import { EFFECT_EVIDENCE, SIGHTING_CLASSES, SIGHTINGS_LOST } from "../record/sighting.ts";
 import { ATTEMPT_VERDICTS } from "../record/timeline.ts";
+import { VERIFICATION_FINDINGS } from "../record/verification-answer.ts";
 import { Histogram, type HistogramCounts, isOfTheseBounds, largerTimes } from "./histogram.ts";
 
 /** What a destination of events is called among the routes. */
@@ -23,6 +24,8 @@ export const COUNTED_NAMES = {
   /** The first attempts of their records, and all later ones. */
   attempts: ["first", "again"],
   verdicts: ATTEMPT_VERDICTS,
+  /** What came of asking the origin about lost attempts. */
+  findings: VERIFICATION_FINDINGS,
   /** Attempts begun while as many others ran as the platform allows to call at once. */
   queued: ["queued"],
   /** Requests that an object had no record for, and whose keys begin in another layout (kernel/elsewhere.ts). */

@@ -6,6 +6,7 @@ import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
 import type { EventFate } from "../record/outbox.ts";
 import { mayBeUnknown, type ExchangeOutcome } from "../record/outcome.ts";
 import type { AttemptVerdict } from "../record/timeline.ts";
+import type { VerificationFinding } from "../record/verification-answer.ts";
 import { logFailure } from "./bookkeep.ts";
 import { type CountedKind, type CountedName, outboxRoute, type RouteNumbers } from "./route-counters.ts";
 import { type TallyCounts, TrafficTally } from "./tally.ts";
@@ -108,6 +109,11 @@ export class TrafficCounters {
 
   verdict(route: string, verdict: AttemptVerdict): void {
     this.#count(route, "verdicts", verdict);
+  }
+
+  /** The origin was asked what became of an attempt. Two effects of one operation are for a person, and an alert looks at them. */
+  finding(route: string, finding: VerificationFinding): void {
+    this.#count(route, "findings", finding, 1, finding === "doubled" ? "with-turn" : "soon");
   }
 
   /** Counts a request whose key begins in another layout. */

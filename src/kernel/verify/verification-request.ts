@@ -10,25 +10,31 @@ import { originUrl } from "../request/origin.ts";
 import { KEY_IN_URL } from "../request/origin-key.ts";
 
 /** A verification is made within the life of a request or an alarm; the platform gives an alarm 15 minutes in all. */
-const MAX_VERIFICATION_MS = 30_000;
+export const MAX_VERIFICATION_MS = 30_000;
 
 /** The key that the origin gets for a step of the operation. */
 export function withStep(key: string, step: string): string {
   return `${key}:${step}`;
 }
 
+/** The key as the origin knows the operation. */
+export function originKeyText({ forwardKey }: Pick<Route, "forwardKey">, key: string): string {
+  return forwardKey.kind === "step" ? withStep(key, forwardKey.step) : key;
+}
+
 /**
- * `null` when the route has no verification, or when this key cannot be part of a path. `url` is that of the request or the message;
+ * `null` when the route has no verification by key, or when this key cannot be part of a path. `url` is that of the request or the message;
  * `headers` are made only if there is a verification.
  */
 export function verificationRequest(
-  { verify, origin, forwardKey, rules }: Route,
+  route: Route,
   key: string,
   url: string | URL,
   headers: () => HeaderPairs,
 ): Verification | null {
-  if (verify === null) return null;
-  const originKey = forwardKey.kind === "step" ? withStep(key, forwardKey.step) : key;
+  const { verify, origin, rules } = route;
+  if (verify === null || verify.state !== undefined) return null;
+  const originKey = originKeyText(route, key);
   if (!isPlainInPath(originKey)) return null;
   const target = verify.target.replaceAll("{key}", KEY_IN_URL);
   const isPath = target.startsWith("/");

@@ -5,6 +5,7 @@
 import type { Origin } from "../config/resolved.ts";
 import { type ParsedSetting, refuseValue } from "../config/units.ts";
 import { firstRepeated, TOKEN } from "../config/values.ts";
+import type { StateRule } from "./state-rule.ts";
 
 /** How the origin is asked what became of an attempt. */
 export interface VerifyRule {
@@ -12,10 +13,12 @@ export interface VerifyRule {
   readonly target: string;
   /** The names of the client's headers that the verification carries, in lower case; `null`: all of them. */
   readonly headers: readonly string[] | null;
+  /** What the state of the origin's resources says; absent: the answer's status decides. Then `target` is only shown. */
+  readonly state?: StateRule;
 }
 
 /** A rule as the configuration writes it. */
-export type WrittenVerify = string | { readonly url: string; readonly headers: readonly string[] };
+type WrittenVerify = string | { readonly url: string; readonly headers: readonly string[] };
 
 export const VERIFY_PATTERN = "^(?:/|https?://[^/?#]+/)[^?#]*\\{key\\}[^#]*$";
 export const VERIFY_URL_PATTERN = "^https?://[^/?#]+/[^?#]*\\{key\\}[^#]*$";

@@ -1,5 +1,6 @@
 // A record's history in words.
 
+import { findingText } from "../../kernel/record/describe-finding.ts";
 import { claimText, reasonText } from "../../kernel/record/describe-record.ts";
 import type { TimelineEvent } from "../../kernel/record/timeline.ts";
 import { elapsedText } from "./browser/times.ts";
@@ -41,9 +42,8 @@ function Entry({ event, now }: { readonly event: TimelineEvent; readonly now: nu
       );
     case "verification":
       return (
-        <li class={event.answer === "done" ? "result" : "refused"}>
-          <strong>The origin was asked</strong> about attempt {event.attempt}:{" "}
-          {event.answer === "done" ? "it took effect." : "it did not take effect."}
+        <li class={event.answer === "done" ? "result" : event.answer === "absent" ? "refused" : "ambiguous"}>
+          <strong>The origin was asked</strong> about attempt {event.attempt}: {findingText(event)}
           <div class="soft small">
             <TimeText at={event.at} now={now} />
           </div>

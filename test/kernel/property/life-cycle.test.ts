@@ -178,7 +178,7 @@ describe("life cycle over any history", () => {
     }, "hold");
   });
 
-  it("starts again under verify only when the origin, asked after the lock, reported no effect", () => {
+  it("starts again under verify only when the origin, asked after the lock and the time that reads may lag, reported no effect", () => {
     checkHistories((taken) => {
       let forbiddenUntil = 0;
       for (const { event, reply, record, before, now } of taken) {
@@ -188,11 +188,25 @@ describe("life cycle over any history", () => {
         }
         if (reply.type === "settled" && event.type === "refused") forbiddenUntil = 0;
         const locked = before?.attempt.lockedUntil ?? Number.POSITIVE_INFINITY;
-        if (reply.type === "settled" && event.type === "absent" && event.verifiedAt >= locked) forbiddenUntil = 0;
+        if (reply.type === "settled" && event.type === "absent" && event.verifiedAt >= locked + (event.settleMs ?? 0))
+          forbiddenUntil = 0;
         if (record === null) forbiddenUntil = 0;
         else if (record.state === "completed" || record.state === "unknown") {
           forbiddenUntil = Math.min(forbiddenUntil, record.expiresAt);
         } else if (record.state === "started") forbiddenUntil = record.attempt.lockedUntil + UNKNOWN_RETENTION_MS;
+      }
+    }, "verify");
+  });
+
+  it("is not due later than when a report of no effect begins to count", () => {
+    checkHistories((taken) => {
+      for (const { event, reply, before, now } of taken) {
+        if (reply.type !== "verify" || event.type !== "verify") continue;
+        const { verifyAt, attempt, expiresAt, verifications } = reply.record;
+        // It was not due: a duplicate asks besides.
+        if (before?.state === "unknown" && before.verifications === verifications) continue;
+        const countsFrom = attempt.lockedUntil + (event.settleMs ?? 0);
+        if (now < countsFrom) expect(verifyAt ?? 0).toBeLessThanOrEqual(Math.min(countsFrom, expiresAt));
       }
     }, "verify");
   });

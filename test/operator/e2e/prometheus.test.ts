@@ -245,6 +245,8 @@ describe("the alert rules", () => {
     ["OncewayMismatches", false, [series(requests("mismatch"), "0x30"), series(requests("first"), "0+9x30")]],
     ["OncewayConflicts", true, [series(requests("in-flight"), "0+1x30"), series(requests("first"), "0+9x30")]],
     ["OncewayConflicts", false, [series(requests("in-flight"), "0x30"), series(requests("first"), "0x30")]],
+    ["OncewayDoubledOperation", true, [series('onceway_findings_total{route="/a",finding="doubled"}', "0x5 1x25")]],
+    ["OncewayDoubledOperation", false, [series('onceway_findings_total{route="/a",finding="pending"}', "0x5 1x25")]],
     ["OncewayGivenUp", true, [series('onceway_given_up_total{route="/a"}', "0x5 1x25")]],
     ["OncewayGivenUp", false, [series('onceway_given_up_total{route="/a"}', "7x30")]],
     ["OncewayWaitingLate", false, [series('onceway_oldest_waiting_seconds{shard="a"}', "0x5 290x25")]],

@@ -46,6 +46,12 @@ export function queueProblems(
       ? strangeHost(all.verify, targetOf(originOrZone(all), written.to).origin)
       : null;
   if (strange !== null) report("verify", strange);
+  if (all.unknown === "verify" && all.verify?.state !== undefined) {
+    report(
+      "verify",
+      'asks about the state of a resource, which only requests can: write "/v1/payments/by-key/{key}", or unknown = "hold"',
+    );
+  }
   const { binding } = written.dead_letter;
   if (!hasBinding(binding, "queue")) {
     report(

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { LifeCycleEvent } from "../../../../src/kernel/record/events.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
-import { attemptId, epochMs } from "../../../../src/kernel/record/units.ts";
+import { attemptId, durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import {
   FINGERPRINT,
   LOCK_MS,
@@ -291,6 +291,23 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
       "settled → failed",
       "start → started",
     ]);
+  });
+
+  it("starts again when the origin reports no effect, but only if it was asked when its reads could lag no more", () => {
+    const settleMs = durationMs(50);
+    const late = (verifiedAt: number) =>
+      ({ type: "absent", attemptId: attemptId("a"), verifiedAt: epochMs(T0 + verifiedAt), settleMs }) as const;
+    const lost = [
+      [0, request("a")],
+      [1, ambiguous],
+      [LOCK_MS, { type: "verify", settleMs }],
+    ] as const;
+    expect(tell("verify", ...lost, [LOCK_MS + 60, late(LOCK_MS + 49)], [LOCK_MS + 61, request("b")]).slice(-2)).toEqual(
+      ["settled → unknown", "outcome-unknown → unknown"],
+    );
+    expect(tell("verify", ...lost, [LOCK_MS + 60, late(LOCK_MS + 50)], [LOCK_MS + 61, request("b")]).slice(-2)).toEqual(
+      ["settled → failed", "start → started"],
+    );
   });
 
   it("answers a reused key in every state, before anything else", () => {

@@ -1,44 +1,57 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  type VerificationFinding,
-  verificationFindingOf,
+  findingOfStatus,
   hasSecondChance,
+  isAged,
   isPlainInPath,
+  VERIFICATION_FINDINGS,
+  type VerificationFinding,
 } from "../../../../src/kernel/record/verification-answer.ts";
 
-describe("an answer to the question whether an attempt took effect", () => {
+describe("a status that says whether an attempt took effect", () => {
   it.each<[status: number | null, claim: VerificationFinding, another: VerificationFinding]>([
-    [200, "done", "done"],
-    [299, "done", "done"],
-    [404, "absent", "open"],
+    [404, "not-happened", "foreign"],
     [401, "rejected", "rejected"],
     [403, "rejected", "rejected"],
-    [199, "open", "open"],
-    [300, "open", "open"],
-    [410, "open", "open"],
-    [429, "open", "open"],
-    [500, "open", "open"],
-    [600, "open", "open"],
-    [null, "open", "open"],
+    [199, "unanswered", "unanswered"],
+    [300, "unanswered", "unanswered"],
+    [410, "unanswered", "unanswered"],
+    [429, "unanswered", "unanswered"],
+    [500, "unanswered", "unanswered"],
+    [600, "unanswered", "unanswered"],
+    [null, "unanswered", "unanswered"],
   ])("%s means %s for the attempt's own client, %s for another", (status, claim, another) => {
-    expect(verificationFindingOf(status, "claim")).toBe(claim);
-    expect(verificationFindingOf(status, "another")).toBe(another);
+    expect(findingOfStatus(status, "claim", null, "not_happened")).toBe(claim);
+    expect(findingOfStatus(status, "another", null, "not_happened")).toBe(another);
+  });
+
+  it("says nothing by a 404 unless the route says that it does, and never from a cache", () => {
+    expect(findingOfStatus(404, "claim", null, "open")).toBe("missing");
+    expect(findingOfStatus(404, "claim", "7", "not_happened")).toBe("stale");
+    expect(findingOfStatus(404, "claim", "0", "not_happened")).toBe("not-happened");
   });
 
   it("never lets another caller's answer mean that nothing happened", () => {
     for (let status = 0; status <= 999; status += 1)
-      expect(verificationFindingOf(status, "another")).not.toBe("absent");
+      for (const says of ["open", "not_happened"] as const)
+        expect(findingOfStatus(status, "another", null, says)).not.toBe("not-happened");
   });
 
+  it.each([
+    [null, false],
+    ["0", false],
+    [" 00 ", false],
+    ["1", true],
+    ["0, 1", true],
+    ["-1", true],
+    ["", true],
+    ["soon", true],
+  ])("Age: %s is an answer of a cache: %s", (age, isCached) => expect(isAged(age)).toBe(isCached));
+
   it("lets another caller ask only if the claim's credential could not", () => {
-    expect((["done", "absent", "rejected", "open", null] as const).map(hasSecondChance)).toEqual([
-      false,
-      false,
-      true,
-      false,
-      true,
-    ]);
+    expect(VERIFICATION_FINDINGS.filter(hasSecondChance)).toEqual(["rejected"]);
+    expect(hasSecondChance(null)).toBe(true);
   });
 });
 
