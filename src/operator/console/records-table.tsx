@@ -3,6 +3,7 @@
 import type { Child } from "hono/jsx";
 import type { RecordSummary } from "../operator.ts";
 import { StateBadge } from "./state.tsx";
+import { cellClass } from "./table.tsx";
 import { TimeText } from "./time.tsx";
 import type { ConsoleView } from "./view.ts";
 
@@ -42,7 +43,7 @@ export const COLUMNS = {
   },
   expires: {
     name: "Expires",
-    class: "when",
+    class: "when late",
     cell: ({ expiresAt }, now) => (expiresAt === null ? "–" : <TimeText at={expiresAt} now={now} rel="in" />),
   },
 } as const satisfies Readonly<Record<string, RecordColumn>>;
@@ -90,11 +91,14 @@ export function RecordsTable({ view, records, columns, labelledBy }: RecordsTabl
                 {record.key}
               </a>
             </th>
-            {columns.map((column) => (
-              <td class={column.class} data-label={column.name}>
-                {column.cell(record, view.now)}
-              </td>
-            ))}
+            {columns.map((column) => {
+              const cell = column.cell(record, view.now);
+              return (
+                <td class={cellClass(cell, column.class)} data-label={column.name}>
+                  {cell}
+                </td>
+              );
+            })}
           </tr>
         ))}
       </tbody>

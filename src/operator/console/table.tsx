@@ -27,7 +27,7 @@ export function DataTable({ labelledBy, columns, rows }: TableProps) {
           <tr>
             <th scope="row">{first}</th>
             {cells.map((cell, at) => (
-              <td class={columns[at + 1]?.[1]} data-label={columns[at + 1]?.[0]}>
+              <td class={cellClass(cell, columns[at + 1]?.[1])} data-label={columns[at + 1]?.[0]}>
                 {cell}
               </td>
             ))}
@@ -36,6 +36,11 @@ export function DataTable({ labelledBy, columns, rows }: TableProps) {
       </tbody>
     </table>
   );
+}
+
+/** A card has no room for a cell that says nothing. */
+export function cellClass(cell: Child, className?: string): string | undefined {
+  return cell === "–" ? `none ${className ?? ""}` : className;
 }
 
 interface PagesProps {

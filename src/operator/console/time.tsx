@@ -16,7 +16,8 @@ export function TimeText({ at, now, rel = "ago" }: TimeProps) {
       <span data-at={at} data-rel={rel}>
         {relativeTime(rel, at, now)}
       </span>{" "}
-      <span class="abs">{absoluteTime(at, now)}</span> <span class="abs" data-at={at} data-rel="local" />
+      <span class="abs">{absoluteTime(at, now)}</span>
+      <span class="abs" data-at={at} data-rel="local" />
     </time>
   );
 }

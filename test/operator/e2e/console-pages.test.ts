@@ -3,6 +3,7 @@
 // to other hosts, up to date without a reload, and safe whatever keys and responses contain.
 
 import type { Browser, Page } from "playwright-core";
+import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
 import { runOnceway } from "../../support/command-line.ts";
@@ -40,12 +41,20 @@ beforeAll(async () => {
   await makeOpenRecords(scene, keys);
   await scene.send({ path: HOLD, key: keys.completed });
   await scene.send({ path: HOLD, key: keys.completed });
+  await scene.ask("POST", `/records/${await idOf(keys.unknown)}/note`, {
+    body: { text: "Asked the bank, ticket 4711." },
+  });
 });
 afterAll(async () => {
   await scene.origin.release();
   await browser.close();
   await scene.close();
 });
+
+async function idOf(key: string): Promise<string> {
+  const { json } = await scene.ask("GET", `/records?key=${key}`);
+  return v.parse(v.object({ records: v.tuple([v.object({ id: v.string() })]) }), json).records[0].id;
+}
 
 /** Signed in: every page, each in a state that shows all of its parts. */
 async function forEachPage(page: Page, use: (name: string) => Promise<void>): Promise<void> {
@@ -59,6 +68,8 @@ async function forEachPage(page: Page, use: (name: string) => Promise<void>): Pr
   await use("the last day");
   await page.goto(`${CONSOLE}/sessions`);
   await use("sessions");
+  await page.goto(`${CONSOLE}/audit`);
+  await use("audit");
   await page.goto(`${CONSOLE}/records?until=1ms`);
   await use("records");
   await page.goto(`${CONSOLE}/records?key=nobody-has-this-key`);

@@ -5,6 +5,7 @@ import type { OperatorsAudit, AuditPages } from "./operators-audit.ts";
 import { parseAuditQuery } from "./audit-api.ts";
 import type { SignedRequest } from "../../../operator/console/guard.ts";
 import { ConsolePage, showPage } from "../../../operator/console/page.tsx";
+import { DataTable } from "../../../operator/console/table.tsx";
 import { TimeText } from "../../../operator/console/time.tsx";
 import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
 
@@ -32,42 +33,31 @@ function AuditLogPage({
 }) {
   return (
     <ConsolePage view={view} place="audit" title="Audit log">
-      <h1>Audit log</h1>
+      <h1 id="audit">Audit log</h1>
       {entries.length === 0 ? <p class="empty">Nothing.</p> : null}
       <section class="card">
-        <table class="grid">
-          <thead>
-            <tr>
-              {["When", "Who", "From", "What", "Outcome", "Why"].map((name) => (
-                <th scope="col">{name}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {entries.map(({ at, by, address, action, target, key, label, outcome, reason }) => (
-              <tr>
-                <td>
-                  <TimeText at={at} now={view.now} />
-                </td>
-                <td>{by}</td>
-                <td>{address}</td>
-                <td>
-                  {action}{" "}
-                  {target !== null && /^[0-9a-f]{64}$/.test(target) ? (
-                    <a class="mono" href={`${view.paths.records}/${target}`}>
-                      {target.slice(0, 12)}
-                    </a>
-                  ) : (
-                    target
-                  )}{" "}
-                  {label} <span class="mono">{key}</span>
-                </td>
-                <td>{outcome ?? "not known"}</td>
-                <td>{reason}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <DataTable
+          labelledBy="audit"
+          columns={[["When", "when"], ["Who"], ["From"], ["What"], ["Outcome"], ["Why"]]}
+          rows={entries.map(({ at, by, address, action, target, key, label, outcome, reason }) => [
+            <TimeText at={at} now={view.now} />,
+            by,
+            address,
+            <>
+              {action}{" "}
+              {target !== null && /^[0-9a-f]{64}$/.test(target) ? (
+                <a class="mono" href={`${view.paths.records}/${target}`}>
+                  {target.slice(0, 12)}
+                </a>
+              ) : (
+                target
+              )}{" "}
+              {label} <span class="mono">{key}</span>
+            </>,
+            outcome ?? "not known",
+            reason ?? "–",
+          ])}
+        />
       </section>
       {more === null ? null : <a href={next}>Older</a>}
     </ConsolePage>

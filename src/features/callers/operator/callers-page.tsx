@@ -92,7 +92,7 @@ function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
       {outcome === null ? null : <Result {...outcome} />}
       <ProblemNote problem={problem} />
       {view.viewer.actor.role === "admin" ? (
-        <form class="card" method="post" action={view.paths.forgetScope}>
+        <form class="card decide" method="post" action={view.paths.forgetScope}>
           <FormToken view={view} />
           {cursor === null ? null : <input type="hidden" name="cursor" value={cursor} />}
           <div class="field">
@@ -111,12 +111,14 @@ function ForgetScopePage({ view, outcome, problem, reason }: ForgetScopeProps) {
             <input id="confirmed" type="checkbox" name="confirmed" value="yes" /> All these records are erased. Their
             keys count as new.
           </label>
-          <button class="main" name="step" value="count">
-            Count
-          </button>{" "}
-          <button name="step" value="forget">
-            Forget the caller
-          </button>
+          <div>
+            <button class="main" name="step" value="count">
+              Count
+            </button>{" "}
+            <button name="step" value="forget">
+              Forget the caller
+            </button>
+          </div>
         </form>
       ) : (
         <ReadOnlyNote />

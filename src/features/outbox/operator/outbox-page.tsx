@@ -183,7 +183,13 @@ interface ChangeFormProps {
 function ChangeForm({ view, filter: { destination, state }, event, reason }: ChangeFormProps) {
   const which = event === null ? `All ${state === null ? "" : `${state} `}events for ${destination}` : "One event";
   return (
-    <form class="card" id="change" method="post" action={view.paths.below("events")} aria-labelledby="change-title">
+    <form
+      class="card decide"
+      id="change"
+      method="post"
+      action={view.paths.below("events")}
+      aria-labelledby="change-title"
+    >
       <h2 id="change-title">{which}</h2>
       <p>
         {event === null ? (
@@ -201,19 +207,21 @@ function ChangeForm({ view, filter: { destination, state }, event, reason }: Cha
         <input type="checkbox" name="confirmed" value="yes" /> Sent again, they arrive with the ids that they had.
         Dropped, nobody gets them.
       </label>
-      {event !== null ? null : (
-        <>
-          <button class="main" name="step" value="count">
-            Count
-          </button>{" "}
-        </>
-      )}
-      <button name="step" value="resend">
-        Send again
-      </button>{" "}
-      <button name="step" value="drop">
-        Drop
-      </button>
+      <div>
+        {event !== null ? null : (
+          <>
+            <button class="main" name="step" value="count">
+              Count
+            </button>{" "}
+          </>
+        )}
+        <button name="step" value="resend">
+          Send again
+        </button>{" "}
+        <button name="step" value="drop">
+          Drop
+        </button>
+      </div>
     </form>
   );
 }
