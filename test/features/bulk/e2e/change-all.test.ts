@@ -273,7 +273,7 @@ describe("on the command line", () => {
     [["records", "release", "0".repeat(64), "--as-of", "2026-11-23T03:12:40.118Z"], "--as-of belongs to --all --yes"],
     [
       ["records", "release", "--all", "--state", "unknown", "--yes", "--as-of", "yesterday"],
-      "Write the time that --dry-run printed",
+      "Write a time such as --dry-run prints",
     ],
   ])("does not guess what %j means", async (args, reported) => {
     const { code, stderr } = await onceway(...args, "--reason", REASON);
