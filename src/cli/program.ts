@@ -5,13 +5,16 @@ import type { Command } from "commander";
 import { NODE_FEATURES, NODE_FUNCTIONS } from "../features/node.ts";
 import type { NodeCommand } from "../kernel/node-feature.ts";
 import { runServe } from "../serve/serve.ts";
+import { RECORD_ACTIONS } from "../operator/record-actions/record-actions.ts";
+import { defineAction } from "./change-record.ts";
 import { defineCheck } from "./check.ts";
 import { defineConformance } from "./conformance.ts";
 import { defineInit } from "./init.ts";
 import { ownVersion } from "./installation.ts";
+import { defineListRecords } from "./list-records.ts";
 import { defineOpenapi } from "./openapi.ts";
-import { defineRecords } from "./records.ts";
 import { newCommand } from "./run.ts";
+import { defineShowRecord } from "./show-record.ts";
 import { defineSessions } from "./sessions.ts";
 import { defineTail } from "./tail.ts";
 import { defineTry } from "./try.ts";
@@ -20,7 +23,7 @@ import { defineVerify } from "./verify.ts";
 type OwnCommand = Omit<NodeCommand, "after">;
 
 const OWN: readonly OwnCommand[] = [
-  { name: "records", define: defineAllRecords },
+  { name: "records", define: defineRecords },
   { name: "tail", define: defineTail },
   { name: "sessions", define: defineSessions },
 ];
@@ -55,8 +58,15 @@ export function onceway(): Command {
   return program;
 }
 
-function defineAllRecords(command: Command): void {
-  defineRecords(command);
+function defineRecords(command: Command): void {
+  command
+    .summary("list records, show one, decide about them")
+    .description(
+      "Lists the records that a gateway keeps, shows one with its history, and lets an operator decide about them.",
+    );
+  defineListRecords(command.command("list"));
+  defineShowRecord(command.command("show"));
+  for (const action of RECORD_ACTIONS) defineAction(command.command(action.name), action);
   for (const { name, define } of NODE_FEATURES.flatMap(({ recordCommands = [] }) => recordCommands)) {
     define(command.command(name));
   }

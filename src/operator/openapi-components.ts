@@ -1,7 +1,7 @@
 // The components of the OpenAPI document: the frame's schemas by name, the refusals, parameters, headers and tokens that its operations share.
 
 import { toJsonSchema } from "@valibot/to-json-schema";
-import type { GenericSchema } from "valibot";
+import type { GenericSchema, ObjectEntries } from "valibot";
 
 import type { QueryEntries } from "./query.ts";
 import {
@@ -15,10 +15,10 @@ import {
   shardCountsSchema,
   totalsSchema,
 } from "./gateway-schema.ts";
-import { forgottenSchema, previewSchema, reasonMember } from "./change-schema.ts";
-import { RECORD_ACTIONS } from "./record-actions/record-actions.ts";
-import { actionRequestSchema } from "./openapi-actions.ts";
+import { forgottenSchema, givenResponseMembers, previewSchema, reasonMember } from "./change-schema.ts";
+import { ACTION_TEXTS, actionNamed, RECORD_ACTIONS, type RecordActionName } from "./record-actions/record-actions.ts";
 import { recordPageSchema, recordSchema, stateSchema, summarySchema } from "./record-schema.ts";
+import { describedBody, type MemberText } from "./schema-members.ts";
 import { eventSchema } from "./timeline-schema.ts";
 import { LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
@@ -31,6 +31,17 @@ export interface OpenApiFeature {
   readonly schemas: Readonly<Record<string, GenericSchema>>;
   readonly paths: OpenApiJson;
   readonly parameters?: OpenApiJson;
+}
+
+/** Members that several actions on records take. */
+const SHARED: Readonly<Record<string, MemberText>> = {
+  preview: { description: "Change nothing: the answer says whether it would be done.", example: true },
+  response: { description: "At most one of body and bodyBase64; at most 1 MiB.", schema: givenResponseMembers },
+};
+
+/** The body of an action on a record, with the documentation of its members. */
+export function actionRequestSchema(name: RecordActionName): GenericSchema {
+  return describedBody<ObjectEntries>(actionNamed(name).body, { ...SHARED, ...ACTION_TEXTS[name].members });
 }
 
 /** The frame's schemas, by the names that the OpenAPI document gives them. */

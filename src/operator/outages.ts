@@ -30,12 +30,12 @@ export interface OutageSummary {
 export function outagesIn(records: readonly UnknownRecord[], isCut = false): readonly OutageSummary[] {
   const alike = Map.groupBy(records, ({ route, reason }) => JSON.stringify([route, reason]));
   return [...alike.values()]
-    .flatMap((group) => apart(group, isCut))
+    .flatMap((group) => splitAtPauses(group, isCut))
     .toSorted((one, other) => other.count - one.count || other.last - one.last);
 }
 
 /** Records of one route and reason, divided where nothing happened for a while. */
-function apart(records: readonly UnknownRecord[], isAtLeast: boolean): readonly OutageSummary[] {
+function splitAtPauses(records: readonly UnknownRecord[], isAtLeast: boolean): readonly OutageSummary[] {
   const groups: UnknownRecord[][] = [];
   let before = Number.NEGATIVE_INFINITY;
   for (const record of records.toSorted((one, other) => one.startedAt - other.startedAt)) {

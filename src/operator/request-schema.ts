@@ -6,7 +6,7 @@ import * as v from "valibot";
 
 import type { RecordState } from "../kernel/record/record.ts";
 import type { OperatorChange } from "../kernel/record/timeline.ts";
-import { MAX_KEY_LENGTH } from "../kernel/record/units.ts";
+import { type EpochMs, epochMs, MAX_KEY_LENGTH } from "../kernel/record/units.ts";
 
 /** What a request asks, or what to write instead. */
 export type ParsedRequest<T> =
@@ -53,6 +53,50 @@ export function whyText(name: string) {
 }
 
 export const reasonSchema = whyText("reason");
+
+const UNTIL = "until must be the time in the answer of the preview.";
+
+/** The members of a change of many records, which is previewed before it is made. */
+export const previewStepEntries = {
+  preview: v.exactOptional(v.boolean("preview must be true or false.")),
+  confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+  until: v.exactOptional(v.pipe(v.string(UNTIL), v.isoTimestamp(UNTIL))),
+};
+
+type WrittenStep = v.InferOutput<v.ObjectSchema<typeof previewStepEntries, undefined>>;
+
+export interface PreviewStep {
+  readonly isPreview: boolean;
+  /** When the records were previewed, so that nothing newer is changed. */
+  readonly until: EpochMs;
+}
+
+/** How much another Worker's clock may differ. */
+export const CLOCKS_MS = 60_000;
+
+function refuse(reason: string): ParsedRequest<never> {
+  return { ok: false, reason };
+}
+
+/** `both`: what to write if it is neither a preview nor confirmed. `isFurther`: it goes on with what an earlier call has begun. */
+export function parsePreviewStep(
+  { preview: isPreview = false, confirm = false, until: time }: WrittenStep,
+  now: EpochMs,
+  both: string,
+  isFurther = false,
+): ParsedRequest<PreviewStep> {
+  if (isPreview === confirm) return refuse(both);
+  if (time === undefined && (confirm || isFurther)) {
+    return refuse("until is missing: give the time in the answer of the preview, so that nothing newer is changed.");
+  }
+  const until = time === undefined ? now : epochMs(Date.parse(time));
+  // The schema lets offsets through that nothing can read: "+05". A list until no time has no end.
+  if (Number.isNaN(until)) return refuse(UNTIL);
+  if (until > now + CLOCKS_MS) {
+    return refuse("until must not be in the future: give the time in the answer of the preview.");
+  }
+  return { ok: true, value: { isPreview, until } };
+}
 
 export const givenResponseEntries = {
   status: v.pipe(v.number(STATUS), v.integer(STATUS), v.minValue(200, STATUS), v.maxValue(599, STATUS)),

@@ -43,7 +43,7 @@ import type {
 import { openCounts } from "./operator.ts";
 import { type RecordReplays, sumOfReplays } from "../kernel/traffic/replay-counts.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
-import { viewGatheredShard, viewShard } from "./shard-views.ts";
+import { viewGatheredShard, viewShard } from "./views.ts";
 import { OLDEST } from "../kernel/object/gathering.ts";
 import { type ShardAddress, shardTitle } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
@@ -193,10 +193,7 @@ export class ShardOperator implements Operator {
       .toSorted((one, other) => other[age] - one[age])
       .slice(0, OLDEST);
     if (oldest.length === 0) return [];
-    const names = new Set(oldest.map(({ shard }) => shard));
-    const addresses = this.#directory.listed.filter((address) => names.has(shardTitle(address)));
-    const filter = { states: [state], route: null, since: null, until: null, key: null, idPrefix: null };
-    const page = await this.#listIn(addresses, filter, OLDEST, LAST_PAGE, unreachable);
+    const page = await this.#listIn(this.#addressesOf(oldest), inState(state), OLDEST, LAST_PAGE, unreachable);
     return (page?.records ?? []).toReversed();
   }
 
@@ -208,11 +205,14 @@ export class ShardOperator implements Operator {
       .filter(({ unknown }) => unknown > 0)
       .toSorted((one, other) => other.unknown - one.unknown)
       .slice(0, MOST_LISTED);
-    const names = new Set(most.map(({ shard }) => shard));
-    const addresses = this.#directory.listed.filter((address) => names.has(shardTitle(address)));
-    const filter = { states: ["unknown"], route: null, since: null, until: null, key: null, idPrefix: null } as const;
-    const page = await this.#listIn(addresses, filter, limit, null, unreachable, 2 * MOST_LISTED);
+    const addresses = this.#addressesOf(most);
+    const page = await this.#listIn(addresses, inState("unknown"), limit, null, unreachable, 2 * MOST_LISTED);
     return page?.records ?? [];
+  }
+
+  #addressesOf(shards: AllCounts["shards"]): readonly LayoutShardAddress[] {
+    const names = new Set(shards.map(({ shard }) => shard));
+    return this.#directory.listed.filter((address) => names.has(shardTitle(address)));
   }
 
   /** Hands over what a layout leaves behind before it says that the layout may go. */
@@ -279,4 +279,8 @@ export class ShardOperator implements Operator {
   #fetch(address: ShardAddress, { url }: RawCall, body: BodyInit): Promise<Response> {
     return shardStub(this.#namespace, address).fetch(url, { method: "POST", body });
   }
+}
+
+function inState(state: RecordFilter["states"][number]): RecordFilter {
+  return { states: [state], route: null, since: null, until: null, key: null, idPrefix: null };
 }

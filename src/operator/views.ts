@@ -1,14 +1,16 @@
-// Records as the API shows them: times as ISO 8601 text, and why an attempt ended in one word. The types are those of
+// Records, and the counts of shards, as the API shows them: times as ISO 8601 text, and why an attempt ended in one word. The types are those of
 // record-schema.ts and gateway-schema.ts.
 
 import { describeRecord } from "../kernel/record/describe-record.ts";
 import type { TimelineEvent, UnknownReason } from "../kernel/record/timeline.ts";
 import { type EpochMs, epochMs, keyHashOf } from "../kernel/record/units.ts";
+import { shardTitle } from "../kernel/object/shard-address.ts";
 import type { ExchangeReport } from "../kernel/traffic/traffic.ts";
-import type { ExchangeView, LayoutView } from "./gateway-schema.ts";
+import type { ExchangeView, LayoutView, ShardCountsView } from "./gateway-schema.ts";
 import type { LayoutSummary } from "./layouts.ts";
 import type { RecordDetail, RecordSummary } from "./operator.ts";
 import type { EventView, RecordView, SummaryView } from "./record-schema.ts";
+import type { LayoutShardAddress } from "./shards.ts";
 
 export function viewSummary(record: RecordSummary): SummaryView {
   const { startedAt, lockedUntil, expiresAt, nextAttemptAt, ...rest } = record;
@@ -104,4 +106,22 @@ export function reasonName(reason: UnknownReason): string {
 
 function isoTime(at: number): string {
   return new Date(at).toISOString();
+}
+
+export function viewGatheredShard(
+  address: LayoutShardAddress,
+  counts: Omit<ShardCountsView, "shard" | "layout">,
+): ShardCountsView {
+  return viewShard(shardTitle(address), address.layout, counts);
+}
+
+export function viewShard(
+  shard: string,
+  layout: string,
+  counts: Omit<ShardCountsView, "shard" | "layout">,
+): ShardCountsView {
+  const { inFlight, failed, unknown, atLeast, bytes, waiting } = counts;
+  const { oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken } = counts;
+  const open = { inFlight, waiting, failed, unknown, atLeast };
+  return { shard, layout, ...open, oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken, bytes };
 }

@@ -1,5 +1,6 @@
 // Assembles the gateway that the Worker's variables describe, for the entries of the package.
 
+import * as workers from "cloudflare:workers";
 import { env as workerEnv, exports, waitUntil } from "cloudflare:workers";
 import { type ConfigReading, PROCESS_BINDING } from "../kernel/config/read.ts";
 import { readConfig } from "../features/settings.ts";
@@ -24,8 +25,11 @@ import { outboxRoute } from "../kernel/traffic/route-counters.ts";
 import { TrafficCounters } from "../kernel/traffic/traffic.ts";
 import type { AskOperators, WorkerKernel } from "../kernel/worker-feature.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
-import { platformTracing } from "./platform-tracing.ts";
+import type { PlatformTracing } from "../kernel/traffic/platform-span.ts";
 import { createApp, createOperatorApp, createRefusingApp, type PassingHandle, processGate } from "./app.ts";
+
+/** The platform's own traces (Workers Observability, OTLP). A runtime from before June 2026 has none, and would not start with an import by name. */
+const platformTracing: PlatformTracing | undefined = workers.tracing;
 
 /** A gateway whose caller says for each request what answers it if no route protects it. create-onceway.ts says what the others do. */
 export interface Gateway {

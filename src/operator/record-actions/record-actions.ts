@@ -6,9 +6,14 @@ import { releaseAction, releaseActionTexts } from "./release.ts";
 import { resolveAction, resolveActionTexts } from "./resolve.ts";
 import type { ActionForm, ActionSubject, ActionTexts, RecordAction } from "./action.ts";
 
-const DECLARED = { release: releaseAction, resolve: resolveAction, forget: forgetAction, note: noteAction } as const;
+export const ACTIONS = {
+  release: releaseAction,
+  resolve: resolveAction,
+  forget: forgetAction,
+  note: noteAction,
+} as const;
 
-export type RecordActionName = keyof typeof DECLARED;
+export type RecordActionName = keyof typeof ACTIONS;
 
 /** Read by Node alone. */
 export const ACTION_TEXTS: Readonly<Record<RecordActionName, ActionTexts>> = {
@@ -18,12 +23,12 @@ export const ACTION_TEXTS: Readonly<Record<RecordActionName, ActionTexts>> = {
   note: noteActionTexts,
 };
 
-export const RECORD_ACTIONS: readonly RecordAction<RecordActionName>[] = Object.values(DECLARED);
+export const RECORD_ACTIONS: readonly RecordAction<RecordActionName>[] = Object.values(ACTIONS);
 
 export const ACTION_NAMES: readonly RecordActionName[] = RECORD_ACTIONS.map(({ name }) => name);
 
 export function actionNamed(name: RecordActionName): RecordAction<RecordActionName> {
-  return DECLARED[name];
+  return ACTIONS[name];
 }
 
 /** What the form of an action says of a record. */

@@ -3,12 +3,10 @@
 import * as v from "valibot";
 
 import { ACTION_NAMES } from "../../../operator/record-actions/record-actions.ts";
-import { givenResponseSchema, reasonSchema } from "../../../operator/request-schema.ts";
+import { givenResponseSchema, previewStepEntries, reasonSchema } from "../../../operator/request-schema.ts";
 
 const FILTER =
   'filter must have the conditions of a list, each as text: write {"state":"unknown","route":"/v1/payments"}.';
-
-const UNTIL = "until must be the time in the answer of the preview.";
 
 /** All records that a filter matches. */
 export const changeAllSchema = v.strictObject(
@@ -17,9 +15,7 @@ export const changeAllSchema = v.strictObject(
     filter: v.record(v.string(FILTER), v.string(FILTER), FILTER),
     reason: reasonSchema,
     response: v.exactOptional(givenResponseSchema),
-    preview: v.exactOptional(v.boolean("preview must be true or false.")),
-    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
-    until: v.exactOptional(v.pipe(v.string(UNTIL), v.isoTimestamp(UNTIL))),
+    ...previewStepEntries,
     cursor: v.exactOptional(v.string("cursor must be text from an answer before.")),
   },
   'The body must be JSON: write {"change":"release","filter":{"state":"unknown"},"reason":"…","preview":true}.',

@@ -10,7 +10,7 @@ import { eventOf } from "../../../operator/change-request.ts";
 import { MAX_CALLS } from "../../../operator/asking-plan.ts";
 import type { AllChange, AllChangeResult } from "./all-change.ts";
 import type { Operator, RecordFilter, RecordPage, RecordSummary } from "../../../operator/operator.ts";
-import { RECORD_STATES } from "../../../operator/request-schema.ts";
+import { CLOCKS_MS, RECORD_STATES } from "../../../operator/request-schema.ts";
 
 /** The platform opens six connections; the others queue briefly. */
 const SHARDS_AT_ONCE = 16;
@@ -23,8 +23,6 @@ const PAGE = { preview: 200, change: 100 };
 const RECORDS_PER_CALL = { preview: 100, change: 10 };
 /** Bytes of responses that one call writes, if it writes more than one. */
 const BYTES_PER_CALL = 1 << 20;
-/** How much another Worker's clock may differ. */
-export const CLOCKS_MS = 60_000;
 /** How many records a preview shows. */
 const SHOWN = 10;
 

@@ -3,35 +3,27 @@
 
 import * as v from "valibot";
 
-import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
-import { CLOCKS_MS, matchesAll } from "./change-all.ts";
+import type { EpochMs } from "../../../kernel/record/units.ts";
+import { matchesAll } from "./change-all.ts";
 import { actionNamed } from "../../../operator/record-actions/record-actions.ts";
 import { givenResponse } from "../../../operator/given-response.ts";
 import { parseListRequest } from "../../../operator/list-request.ts";
 import type { AllChange } from "./all-change.ts";
 import { changeAllSchema } from "./all-request-schema.ts";
-import type { ParsedRequest } from "../../../operator/request-schema.ts";
+import { type ParsedRequest, parsePreviewStep } from "../../../operator/request-schema.ts";
+
+const NO_STEP =
+  "All records that match would be changed. Write preview: true to count them, then confirm: true and until from its answer to change them.";
 
 export function parseChangeAll(json: unknown, now: EpochMs): ParsedRequest<Omit<AllChange, "by">> {
   const read = v.safeParse(changeAllSchema, json);
   if (!read.success) return refuse(read.issues[0].message);
   const { change: action, filter: written, reason, response: given, cursor = null, ...steps } = read.output;
-  const { preview: isPreview = false, confirm = false } = steps;
-  if (isPreview === confirm) {
-    return refuse(
-      "All records that match would be changed. Write preview: true to count them, then confirm: true and until from its answer to change them.",
-    );
-  }
+  const step = parsePreviewStep(steps, now, NO_STEP, cursor !== null);
+  if (!step.ok) return step;
+  const { isPreview, until } = step.value;
   if ("limit" in written || "cursor" in written)
     return refuse("filter has conditions only: leave limit and cursor out.");
-  if (steps.until === undefined && (confirm || cursor !== null)) {
-    return refuse("until is missing: give the time in the answer of the preview, so that nothing newer is changed.");
-  }
-  const until = steps.until === undefined ? now : epochMs(Date.parse(steps.until));
-  // The schema lets offsets through that nothing can read: "+05". A list until no time has no end.
-  if (Number.isNaN(until)) return refuse("until must be the time in the answer of the preview.");
-  if (until > now + CLOCKS_MS)
-    return refuse("until must not be in the future: give the time in the answer of the preview.");
   // Durations count from the preview, so that each call means the same records.
   const listed = parseListRequest(new URLSearchParams(written), until);
   if (!listed.ok) return refuse(`filter: ${listed.reason}`);

@@ -18,7 +18,7 @@ import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { DECISIONS } from "../operator/decision-schema.ts";
 import { type DecisionLine, parseDecisionLines } from "../operator/decision-lines.ts";
 import { decidedSchema } from "../operator/decisions-schema.ts";
-import { isSettled, outcomeText } from "../operator/decision-outcome.ts";
+import { isSettled, outcomeText } from "../operator/decision-schema.ts";
 
 type Result = InferOutput<typeof decidedSchema>["results"][number];
 

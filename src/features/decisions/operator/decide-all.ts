@@ -2,14 +2,17 @@
 // change its own, one record and one entry of the audit log after the other. Bounded in time and in calls; what it does not get to, it says.
 
 import type { RecordId } from "../../../kernel/record/units.ts";
-import type { OperatorEvent } from "../../../kernel/record/events.ts";
+import { shardStub } from "../../../kernel/object/call-shard.ts";
 import { shardTitle } from "../../../kernel/object/shard-address.ts";
+import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
 import { encodeMessage } from "../../../kernel/request/message.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
+import { unlessSilent } from "../../../operator/ask-shards.ts";
 import { auditedKey, type AuditLog } from "../../../operator/audited.ts";
 import { MAX_CALLS } from "../../../operator/asking-plan.ts";
+import { ACTIONS } from "../../../operator/record-actions/record-actions.ts";
 import type { LayoutShardAddress } from "../../../operator/shards.ts";
-import type { AskedDecision, DecidedRecord, DecideHead } from "../object/decided-records.ts";
+import { type AskedDecision, DECIDE_CALL, type DecidedRecord, type DecideHead } from "../object/decided-records.ts";
 import type { RecordDecision } from "./decision.ts";
 import type { DecisionOutcome } from "./decision-schema.ts";
 import type { AskedDecisions } from "./decide-request.ts";
@@ -55,6 +58,26 @@ export interface DecidePorts {
     message: Uint8Array,
   ) => Promise<readonly (readonly DecidedRecord[])[] | null>;
   readonly audit: AuditLog;
+}
+
+/** Over the objects that keep the records, and audited. */
+export function decider({
+  namespace,
+  directory,
+  audit,
+}: Pick<WorkerKernel, "namespace" | "directory" | "audit">): DecideRecords {
+  return (request) =>
+    decideAll(request, {
+      addressesOf: (begin) => directory.of(begin),
+      ask: (address, body) => {
+        const answer = shardStub(namespace, address).fetch(DECIDE_CALL.url, { method: "POST", body });
+        return unlessSilent(
+          address,
+          answer.then((response) => response.json<readonly (readonly DecidedRecord[])[]>()),
+        );
+      },
+      audit,
+    });
 }
 
 export async function decideAll(request: DecideRequest, ports: DecidePorts): Promise<DecideResult> {
@@ -189,8 +212,10 @@ class DecisionRun {
     this.#calls += 1;
     const { by, until: since } = this.#request;
     const decisions = asked.map((decision): AskedDecision => {
-      const { headers = [], body } = decision.response ?? {};
-      return { begin: decision.begin, event: eventOf(decision, by), headers, bodyBytes: body?.byteLength ?? 0 };
+      const { begin, action, reason, response } = decision;
+      const { headers = [], body } = response ?? {};
+      const event = ACTIONS[action].event({ by: by.name, why: reason, response });
+      return { begin, event, headers, bodyBytes: body?.byteLength ?? 0 };
     });
     const head: DecideHead = { decisions, isPreview, since };
     const body = joined(asked.flatMap(({ response }) => response?.body ?? []));
@@ -206,12 +231,6 @@ class DecisionRun {
 }
 
 const NOT_REACHED: DecisionResult = { outcome: "not-reached", record: null, ids: [] };
-
-function eventOf({ action, reason, response }: RecordDecision, { name: by }: Actor): OperatorEvent {
-  return response === null || action !== "resolve"
-    ? { type: action === "forget" ? action : "release", by, reason }
-    : { type: action, by, reason, status: response.status };
-}
 
 /** A partial answer would look like "not found", or like the only record of a key. */
 function lookedAt(found: readonly Found[], isPartial: boolean): DecisionResult {

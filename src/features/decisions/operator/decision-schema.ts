@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import type { OperatorChange } from "../../../kernel/record/timeline.ts";
 import { MAX_KEY_LENGTH } from "../../../kernel/record/units.ts";
-import { givenResponseEntries, reasonSchema, RECORD_ID } from "../../../operator/request-schema.ts";
+import { givenResponseEntries, previewStepEntries, reasonSchema, RECORD_ID } from "../../../operator/request-schema.ts";
 
 export const DECISIONS = ["release", "resolve", "forget"] as const satisfies readonly OperatorChange[];
 
@@ -27,12 +27,39 @@ export const DECISION_OUTCOMES = [
 ] as const;
 export type DecisionOutcome = (typeof DECISION_OUTCOMES)[number];
 
+const OUTCOME_TEXTS: Readonly<Record<DecisionOutcome, string>> = {
+  changed: "done",
+  "would-change": "to do",
+  already: "decided so already",
+  "decided-since": "an operator has decided otherwise since",
+  "began-since": "another attempt has begun since",
+  "ended-since": "its attempt has ended since: ask the origin again",
+  "in-flight": "an attempt is in flight, or may still be running",
+  completed: "completed, with another response: it can only be forgotten",
+  remembered: "only its key is left: it can only be forgotten",
+  "not-found": "there is no such record: never used, expired or forgotten",
+  several: "several records have this key: write the id of one",
+  unreachable: "its shard does not answer",
+  unanswered: "its shard did not answer: it may have been changed",
+  "not-reached": "not looked at",
+};
+
+/** In a sentence for people. A newer gateway may have other words. */
+export function outcomeText(outcome: string): string {
+  const known = DECISION_OUTCOMES.find((one) => one === outcome);
+  return known === undefined ? outcome : OUTCOME_TEXTS[known];
+}
+
+/** Whether nobody need look at it again. */
+export function isSettled(outcome: string): boolean {
+  return outcome === "changed" || outcome === "would-change" || outcome === "already";
+}
+
 /** Of one request. */
 export const MAX_DECISIONS = 500;
 
 const KEY = `key must be the idempotency key, of 1 to ${MAX_KEY_LENGTH} visible ASCII characters.`;
 const ID = "id must be a record's id, as records list --json prints it: 64 digits of 0-9 and a-f.";
-const UNTIL = "until must be the time in the answer of the preview.";
 const LIST = `decisions must be a list of 1 to ${MAX_DECISIONS}.`;
 
 export const decisionSchema = v.strictObject(
@@ -55,9 +82,7 @@ export const decideSchema = v.strictObject(
   {
     decisions: v.pipe(v.array(v.unknown(), LIST), v.minLength(1, LIST), v.maxLength(MAX_DECISIONS, LIST)),
     reason: v.exactOptional(reasonSchema),
-    preview: v.exactOptional(v.boolean("preview must be true or false.")),
-    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
-    until: v.exactOptional(v.pipe(v.string(UNTIL), v.isoTimestamp(UNTIL))),
+    ...previewStepEntries,
   },
   'The body must be JSON: write {"decisions":[{"key":"…","decision":"release"}],"reason":"…","preview":true}.',
 );

@@ -19,7 +19,7 @@ import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.t
 import { parseDecide } from "./decide-request.ts";
 import type { RecordDecision } from "./decision.ts";
 import { parseDecisionLines } from "./decision-lines.ts";
-import { outcomeText } from "./decision-outcome.ts";
+import { outcomeText } from "./decision-schema.ts";
 import { type DecideAccess, viewDecided } from "./decisions-api.ts";
 import type { DecidedView } from "./decisions-schema.ts";
 

@@ -11,7 +11,7 @@ import {
   type DecideResult,
 } from "../../../../src/features/decisions/operator/decide-all.ts";
 import type { RecordDecision } from "../../../../src/features/decisions/operator/decision.ts";
-import { decider } from "../../../../src/features/decisions/operator/decider.ts";
+import { decider } from "../../../../src/features/decisions/operator/decide-all.ts";
 import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
 import { writeNote } from "../../../../src/kernel/record/request-note.ts";
 import { epochMs, recordId } from "../../../../src/kernel/record/units.ts";
