@@ -31,13 +31,15 @@ export function viewDetail(record: RecordDetail, now: EpochMs): RecordView {
   const { giveUpAt, lastAttempt, fingerprint, policy, excerpt, replays, timeline, response, ...summary } = record;
   const { headline, retry, advice, changes } = describeRecord(record, timeline, now);
   const description = { headline, retry, advice, changes };
+  // What is published is the outbox's to show.
+  const { publish: _, ...rules } = policy;
   return {
     ...viewSummary(summary),
     description,
     giveUpAt: giveUpAt === null ? null : isoTime(giveUpAt),
     lastAttempt,
     fingerprint,
-    policy,
+    policy: rules,
     replays: replays === null ? null : { count: replays.count, lastAt: isoTime(epochMs(replays.lastAt)) },
     excerpt: excerpt === null ? null : { text: excerpt.text, keptUntil: isoTime(epochMs(excerpt.until)) },
     timeline: timeline.map(viewEvent),

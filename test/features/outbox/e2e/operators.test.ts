@@ -121,6 +121,15 @@ describe("the events of a gateway", { shuffle: false }, () => {
     expect(scene.gateway.output()).toContain("events sent again");
   });
 
+  it("the record of a route that publishes is shown as the document says", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/tell", key });
+    const { json } = await scene.ask("GET", `/records?key=${key}`);
+    const [record] = v.parse(v.object({ records: v.tuple([v.object({ id: v.string() })]) }), json).records;
+    const shown = await scene.ask("GET", `/records/${record.id}`);
+    expect(shown.json).toMatchObject({ key, policy: { unknown: "retry" } });
+  });
+
   it("the command line lists, resends and drops", async () => {
     status = 500;
     received.length = 0;
