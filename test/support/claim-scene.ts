@@ -18,10 +18,17 @@ export interface ClaimsAnswer {
 
 export interface ClaimScene {
   readonly gateway: () => Gateway;
-  ask(path: string, body?: unknown, init?: { token?: string | null; method?: string }): Promise<ClaimsAnswer>;
+  ask(path: string, body?: unknown, init?: Ask): Promise<ClaimsAnswer>;
   /** Kills the gateway and starts it again on its state. `settings`: of all routes and groups. */
   crash(settings?: Settings): Promise<void>;
   close(): Promise<void>;
+}
+
+interface Ask {
+  readonly token?: string | null;
+  readonly method?: string;
+  /** From where, because wrong tokens are counted by address. A new one by default. */
+  readonly address?: string;
 }
 
 type Settings = Readonly<Record<string, string | number | readonly number[]>>;
@@ -52,10 +59,11 @@ export async function startClaimScene(group: Settings = {}, publishing?: ScenePu
   let gateway = await startWorkerd(optionsOf(stateDir, group, {}, publishing));
   return {
     gateway: () => gateway,
-    async ask(path, body, { token = BILLING_TOKEN, method = "POST" } = {}) {
+    async ask(path, body, { token = BILLING_TOKEN, method = "POST", address = randomUUID() } = {}) {
+      const from = { "cf-connecting-ip": address };
       const response = await fetch(`${gateway.url}/_claims/${path}`, {
         method,
-        headers: token === null ? {} : { authorization: `Bearer ${token}` },
+        headers: token === null ? from : { ...from, authorization: `Bearer ${token}` },
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       });
       const text = await response.text();

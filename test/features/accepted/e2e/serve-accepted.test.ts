@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { freshKey, headerValue } from "../../../support/http.ts";
-import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
+import { type Behaviour, startOrigin, type TestOrigin } from "../../../support/origin.ts";
 import { isReplay, send, until } from "../../../support/e2e/guarantees-client.ts";
 import { cleanUp, serve, writeDeployment } from "../../../support/e2e/serve-process.ts";
 
@@ -18,20 +18,27 @@ it("tries an accepted request again after a restart, and its monitor gives the r
     vars: { IDEMPOTENCY: { origin: origin.url }, ROUTES: [{ path: "/reports", async: "prefer", scope: ["none"] }] },
   });
   const key = freshKey();
-  await origin.behave({ key }, { sequence: [{ status: 503 }, { status: 201, body: "the report" }] });
+  const refusal: Behaviour = { status: 503, effect: false, headers: [["Retry-After", "10"]] };
+  await origin.behave({ key }, { sequence: [refusal, { status: 201, body: "the report" }] });
   const call = { path: "/reports", key };
   const gateway = serve(args);
   const { url } = await gateway.listening();
   const accepted = await send(url, { ...call, headers: [["Prefer", "respond-async"]] });
   expect([accepted.status, headerValue(accepted, "idempotency-status")]).toEqual([202, "accepted"]);
   const path = headerValue(accepted, "location") ?? "";
-  await origin.arrived(key);
+  const monitor = { path, key, method: "GET", body: "" };
+  // Between two attempts: nobody waits for one in flight, so it would be cut off.
+  await until(
+    () => send(url, monitor),
+    ({ body }) => body.toString().includes('"status":"waiting"'),
+    60_000,
+  );
+  expect(await origin.requests(key)).toHaveLength(1);
   gateway.signal("SIGTERM");
   expect(await gateway.exited).toBe(0);
 
   const next = serve(args);
   const again = await next.listening();
-  const monitor = { path, key, method: "GET", body: "" };
   const result = await until(
     () => send(again.url, monitor),
     ({ status }) => status !== 202,

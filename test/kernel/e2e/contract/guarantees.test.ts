@@ -286,26 +286,27 @@ describe("G4 Durable before answered", () => {
     const keys = Array.from({ length: 20 }, freshKey);
     for (const key of keys) await origin.behave({ key }, { status: 201, body: `of ${key}`, hold: true });
     const requests = keys.map((key) => open(gateway.url, { path: "/exact", key }));
-    const heads = requests.map(({ head }) => head);
+    const responses = requests.map(({ response }) => response);
     await Promise.all(keys.map((key) => origin.arrived(key)));
     await origin.release();
-    await Promise.any(heads);
+    // Its head and its body come together.
+    await Promise.any(responses);
     await gateway.kill9();
 
-    const answers = await Promise.allSettled(requests.map(({ response }) => response));
+    const answers = await Promise.allSettled(responses);
     gateway = await gateway.restart();
+    // A body that comes late is sent as a stream: then its client has seen a head, and no body that would have to be replayed.
     const reported = answers.flatMap((answer, index) => {
       const key = keys[index];
-      return answer.status === "fulfilled" && key !== undefined ? [{ key, answer: answer.value }] : [];
+      return answer.status === "fulfilled" && answer.value.complete && key !== undefined
+        ? [{ key, answer: answer.value }]
+        : [];
     });
     expect(reported.length).toBeGreaterThan(0);
     for (const { key, answer } of reported) {
       const replayed = await send(gateway.url, { path: "/exact", key });
       expect(isReplay(replayed)).toBe(true);
-      // The crash may have cut the first answer's body short, but its head was sent.
-      if (answer.complete) expect(essence(replayed)).toEqual(essence(answer));
-      const headers = answer.headers.filter(([name]) => name.toLowerCase() !== "idempotency-status");
-      expect(replayed).toMatchObject({ status: answer.status, headers: expect.arrayContaining(headers) });
+      expect(essence(replayed)).toEqual(essence(answer));
       expect(await origin.effects(key)).toBe(1);
     }
   });
