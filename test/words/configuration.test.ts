@@ -677,6 +677,7 @@ const VERIFY = { unknown: "verify", verify: "/v1/by-key/{key}" };
 /** Right, but perhaps not meant so. Each is of one route. */
 const UNDECIDED: readonly Settings[] = [
   { ...VERIFY, scope: ["header:x-tenant"] },
+  { verify: { ...FOUND, path: "/v1/payments/search?q={json:/reference}", settle: "59m" } },
   { on_store_failure: "open" },
   { fingerprint: { body: "json", except: ["/amount"] } },
   { fingerprint: { query_except: ["to_account", "t"] } },

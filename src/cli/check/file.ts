@@ -8,6 +8,7 @@ import { deploymentProblems, flagWarnings } from "./deployment.ts";
 import { nameProblems, nameWarnings } from "./names.ts";
 import { operatorNotes, originNotes, reachProblems, reachWarnings } from "./reach.ts";
 import { secretProblems, secretWarnings } from "./secrets.ts";
+import { hastySearch } from "./verification.ts";
 import {
   problemsBelow,
   type ConfigProblem,
@@ -192,6 +193,7 @@ function routeWarnings(route: Route): readonly ConfigProblem[] {
   return [
     ...misspeltMethods(route),
     ...sharedVerification(route),
+    ...hastySearch(route),
     ...failingOpen(route),
     ...leavingOut(route),
     ...CHECKS.flatMap((check) => check.routeWarnings?.(route) ?? []),
