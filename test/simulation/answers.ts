@@ -203,5 +203,6 @@ export class AnswerRules {
 
 /** Every body of the origin begins with the id of the attempt that it answers. */
 function attemptIn(text: string): string {
-  return text.split(" ", 1)[0] ?? "";
+  // What the origin says of its state, or where the gateway has asked it.
+  return /"by":"([^"]+)"/.exec(text)?.[1] ?? text.split(" ", 1)[0] ?? "";
 }

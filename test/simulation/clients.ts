@@ -9,6 +9,7 @@ import type { Asked, AnswerRules } from "./answers.ts";
 import type { Plan } from "./plan.ts";
 import { LOCK_MS, REMEMBER_MS, RETENTION_MS, TIMEOUT_MS, UNKNOWN_RETENTION_MS, WAIT_MS } from "./times.ts";
 import { PlainResponse } from "./platform.ts";
+import { stateFor } from "./states.ts";
 
 export interface ClientRequest extends Asked {
   readonly head: ExchangeHead;
@@ -58,7 +59,7 @@ function keyOf(record: string, attempt: string): { readonly key: OriginKey; read
 const LISTS = { refused: [503], ambiguous: [502] };
 
 export function headFor(
-  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams"> & Partial<Pick<Plan, "policy">>,
+  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams"> & Partial<Pick<Plan, "policy" | "readsState">>,
   record: string,
   fingerprint: string,
   attempt: string,
@@ -116,6 +117,9 @@ export function headFor(
             timeoutMs: TIMEOUT_MS,
             idleTimeoutMs: TIMEOUT_MS,
             maxBytes: 1000,
+            ...(plan.readsState === undefined || plan.readsState === null
+              ? null
+              : { state: stateFor(record, plan.readsState) }),
           }
         : null,
   };

@@ -4,6 +4,7 @@
 import type { Policy } from "../../src/kernel/record/record.ts";
 import { FEATURES } from "./features.ts";
 import type { Random } from "./random.ts";
+import type { StateKind } from "./states.ts";
 
 const OWN_KINDS = [
   "request",
@@ -75,6 +76,8 @@ export const EXTRAS: readonly string[] = [
   "operators",
   /** Keys that are remembered after their records have expired. */
   "remembered",
+  /** Origins that are asked about their state, and whose reads lag. */
+  "states",
   /** Rows that say what no code writes. */
   "unreadable",
   /** A clock that is far ahead, and is put right. */
@@ -98,6 +101,9 @@ export function extrasOf(names: readonly string[]): Extras {
   return new Set(names);
 }
 
+/** By the number of steps: never where the clock may be far ahead. */
+const STATES: readonly (StateKind | null)[] = ["resource", null, "list", null, null, null];
+
 /** The plan of an interleaving without features. */
 export interface DrawnPlan {
   readonly extras: Extras;
@@ -117,6 +123,8 @@ export interface DrawnPlan {
   readonly policy: Partial<Policy>;
   /** Whether the clock may be far ahead. */
   readonly jumps: boolean;
+  /** What the origin is asked about, instead of about a key; `null`: about that. */
+  readonly readsState: StateKind | null;
   /** Whether new keys are limited. */
   readonly limitsKeys: boolean;
   readonly records: number;
@@ -197,6 +205,8 @@ export function drawPlan(random: Random, extras: Extras): Plan {
     remembers: plan.steps % 3 === 0 && extras.has("remembered"),
     // What a bucket knows of time has no right clock.
     jumps: plan.steps % 3 === 1 && extras.has("jumps") && !hasBucket,
+    // A clock that is ahead by more than reads lag makes a "did not happen" count too early, as README.md of verify says.
+    readsState: plan.unknown === "verify" && extras.has("states") ? (STATES[plan.steps % 6] ?? null) : null,
     sendsRequests: true,
     makesAttempts: true,
     policy: {},

@@ -7,6 +7,7 @@ import { type Calls, openCalls } from "./open-calls.ts";
 import type { BucketCall } from "./bucket.ts";
 import { act, type OriginCall, POISON_STATUS } from "./origin.ts";
 import type { ClientRequest } from "./clients.ts";
+import { READS } from "./states.ts";
 import type { Verification } from "./verification.ts";
 import type { Actors } from "./actors.ts";
 import { FEATURES } from "./features.ts";
@@ -315,7 +316,9 @@ export class Steps {
       verification.feed(nowMs);
       return "a byte more";
     }
-    if (this.#choices.choose(4) > 0) return world.answerQuestion(verification);
+    if (this.#choices.choose(4) > 0) {
+      return world.answerQuestion(verification, world.plan.readsState !== null ? this.#choices.pick(READS) : "at once");
+    }
     switch (this.#choices.choose(world.plan.extras.has("trickles") ? 4 : 2)) {
       case 0:
         verification.lose();

@@ -14,5 +14,8 @@ export const REMEMBER_MS = 2_500;
 export const LEAST_REMEMBER_MS = REMEMBER_MS - 20;
 export const WAIT_MS = 25;
 
+/** How long what the origin has done may not show in what it is asked. */
+export const SETTLE_MS = 25;
+
 /** By how much a clock is ahead: by less than any pause, by hours, and by more than anything waits. */
 export const JUMPS_MS: readonly number[] = [1_000, 30_000, 600_000, 3_700_000, 40_000_000, 90_000_000, 60 * 86_400_000];

@@ -50,7 +50,7 @@ export class Verification {
     return this.#answer.promise;
   }
 
-  answer(status: number, text: string): void {
+  answer(status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
     this.isOpen = false;
     let isRead = false;
     const read = (view: Uint8Array): Promise<object> => {
@@ -59,7 +59,7 @@ export class Verification {
       const { written } = new TextEncoder().encodeInto(text, view);
       return Promise.resolve({ done: false, value: view.subarray(0, written) });
     };
-    this.#answerWith(status, read, () => Promise.resolve());
+    this.#answerWith(status, read, () => Promise.resolve(), headers);
   }
 
   /** Answers 200 with an endless body, one byte at a time. */
@@ -94,8 +94,13 @@ export class Verification {
     this.#reading?.reject(error);
   }
 
-  #answerWith(status: number, read: (view: Uint8Array) => Promise<object>, cancel: () => Promise<void>): void {
+  #answerWith(
+    status: number,
+    read: (view: Uint8Array) => Promise<object>,
+    cancel: () => Promise<void>,
+    headers: Readonly<Record<string, string>> = {},
+  ): void {
     const getReader = (): object => ({ read, cancel });
-    this.#answer.resolve({ status, statusText: "", headers: new PlainHeaders(), body: { getReader } });
+    this.#answer.resolve({ status, statusText: "", headers: new PlainHeaders(headers), body: { getReader } });
   }
 }

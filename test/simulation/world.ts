@@ -20,7 +20,8 @@ import { FEATURES } from "./features.ts";
 import { Host } from "./host.ts";
 import { Origin, OriginCall } from "./origin.ts";
 import type { Plan } from "./plan.ts";
-import { START_MS, TIMEOUT_MS } from "./times.ts";
+import { LAGS_MS, type StateKind, type StateRead, stateText } from "./states.ts";
+import { SETTLE_MS, START_MS, TIMEOUT_MS } from "./times.ts";
 import { type PlainRequest, quiet, textOf } from "./platform.ts";
 import { PutOffRules } from "./put-off.ts";
 import { Verification } from "./verification.ts";
@@ -233,9 +234,11 @@ export class World {
     });
   }
 
-  /** The origin answers a question truthfully: with the effect, if there is one that the credential may see. */
-  answerQuestion(verification: Verification): string {
+  /** The origin answers a question truthfully: with the effect, if there is one that the credential may see. `read`: how it reads its state. */
+  answerQuestion(verification: Verification, read: StateRead = "at once"): string {
     const { record, credential, attempt: owner } = verification;
+    const { readsState } = this.plan;
+    if (readsState !== null && owner !== undefined) return this.#answerState(readsState, verification, owner, read);
     const effect = this.rules.effectOf(record);
     const isForeign = effect !== null && effect.attempt.credential !== credential;
     if (effect === null || isForeign || owner === undefined) {
@@ -253,6 +256,27 @@ export class World {
     hasResult(owner, this.clock);
     verification.answer(200, text);
     return "200";
+  }
+
+  #answerState(kind: StateKind, verification: Verification, owner: AttemptFacts, read: StateRead): string {
+    const { record, credential, askedMs } = verification;
+    const effect = this.rules.effectOf(record);
+    if (effect !== null && effect.attempt.credential !== credential) {
+      verification.answer(404, "");
+      return "404, to another client";
+    }
+    const shows = effect !== null && this.clock.rightMs - effect.rightMs >= LAGS_MS[read];
+    const { body, headers, given, saysNo } = stateText(kind, record, shows ? owner.id : null, read);
+    if (given !== null) {
+      owner.wholes.push(given);
+      owner.answeredAtMs ??= this.clock.nowMs;
+      hasResult(owner, this.clock);
+    } else if (saysNo && owner.credential === credential) {
+      owner.absentAtMs = askedMs >= owner.lockedUntilMs + SETTLE_MS ? this.clock.nowMs : null;
+      if (owner.absentAtMs !== null) ends(owner, this.clock);
+    }
+    verification.answer(200, body, headers);
+    return `${read}: ${body}`;
   }
 
   /** An attempt starts: the gateway looks up the destination of its call in the same turn. */
