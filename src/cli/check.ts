@@ -9,10 +9,11 @@ import { checkWranglerConfig, type CheckedEnvironment } from "./check/file.ts";
 import { problemsBelow, type ConfigProblem } from "../kernel/config/config-problem.ts";
 import { describeConfig, flatEntry, flatRoute } from "./check/describe.ts";
 import { expandedRoutes } from "./check/expand.ts";
-import { ENTRY_KINDS } from "./check/of-features.ts";
+import { CHECKS, ENTRY_KINDS } from "./check/of-features.ts";
 import { allRoutes, protectsKeys } from "../kernel/config/resolved.ts";
 import { nearestName } from "../kernel/config/nearest-name.ts";
 import { isTable, type SettingsTable } from "../kernel/config/table.ts";
+import type { AskGateway } from "../kernel/node-feature.ts";
 import { compareLayouts } from "./check-against.ts";
 import { withOrigins } from "./reach-origin.ts";
 import { chooseFile, environmentIn, withOthers } from "./checked-file.ts";
@@ -138,19 +139,22 @@ async function compare(
 ): Promise<readonly CheckedEnvironment[]> {
   const client = connectOperator({ url, ...(tokenFile === undefined ? {} : { tokenFile }) });
   const { layouts, routes } = await client.layouts();
-  return checked.map((environment) => {
+  const compareOne = async (environment: CheckedEnvironment): Promise<CheckedEnvironment> => {
     const { name, config } = environment;
     if (name !== env || config === null) return environment;
     const own = allRoutes(config).filter(protectsKeys);
     const { problems, warnings } = compareLayouts(own, layouts, routes, config.gateway.jurisdiction);
+    const ask: AskGateway = (schema, path) => client.read(schema, path);
+    const found = await Promise.all(CHECKS.map(async ({ against }) => (await against?.(config, ask)) ?? []));
     const placed = (problem: ConfigProblem): ConfigProblem =>
       problemsBelow(name === null ? "" : `env.${name}.`)({ code: "records-forgotten", ...problem });
     return {
       ...environment,
       problems: [...environment.problems, ...problems.map(placed)],
-      warnings: [...environment.warnings, ...warnings.map(placed)],
+      warnings: [...environment.warnings, ...[...warnings, ...found.flat()].map(placed)],
     };
-  });
+  };
+  return Promise.all(checked.map(compareOne));
 }
 
 /** Findings on standard error, what is protected on standard output; with --json and --github all on standard output. */

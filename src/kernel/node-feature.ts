@@ -2,7 +2,7 @@
 // a wrangler.toml are made. Plain data as far as it can be. Must never be imported by the Worker.
 
 import type { Command } from "commander";
-import type { GenericSchema, ObjectEntries, StrictObjectSchema } from "valibot";
+import type { GenericSchema, InferOutput, ObjectEntries, StrictObjectSchema } from "valibot";
 
 import type { SettingsTable } from "./config/table.ts";
 import type { Config, ConfigProblem, Route } from "./config/resolved.ts";
@@ -107,9 +107,14 @@ export interface FeatureCheck {
   readonly forgetting?: (route: Route, running: readonly RunningRoute[]) => readonly ForgettingProblem[];
   /** What a configuration forgets of the layouts of the running gateway, or enters again. */
   readonly layoutsForgotten?: (comparison: LayoutComparison) => readonly ForgettingProblem[];
+  /** What the running gateway says of requests that the configuration treats in another way: warnings. `ask` reads its operator API. */
+  readonly against?: (config: Config, ask: AskGateway) => Promise<readonly ConfigProblem[]>;
   /** What this machine finds at the addresses of the configuration. Takes a few seconds at most; never rejects. */
   readonly look?: (config: Config) => Promise<readonly ConfigProblem[]>;
 }
+
+/** Reads an answer of the running gateway's operator API. Rejects if it has no such operation. */
+export type AskGateway = <Schema extends GenericSchema>(schema: Schema, path: string) => Promise<InferOutput<Schema>>;
 
 /** Keys, responses or monitors of before that nobody finds again. */
 export interface ForgettingProblem extends ConfigProblem {

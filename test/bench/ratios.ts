@@ -18,6 +18,17 @@ export const RATIOS: readonly RatioOf[] = [
   { name: "mismatch_vs_straight", of: "mismatch", to: "straight", ...MANY },
   { name: "wait_vs_straight", of: "wait", to: "straight", ...MANY },
   { name: "unprotected_vs_straight", of: "unprotected", to: "straight", ...MANY, atLeast: 0.95 },
+  { name: "observed_vs_unprotected", of: "observed", to: "unprotected", ...MANY }, // feature: observe
+  // feature: observe begins
+  {
+    name: "observed_p50_vs_unprotected",
+    of: "observed",
+    to: "unprotected",
+    metric: "p50Ms",
+    connections: 1,
+    atMost: 1.05,
+  },
+  // feature: observe ends
   { name: "per_key_vs_first", of: "per-key", to: "first", ...MANY },
   { name: "floor_vs_straight", of: "floor", to: "straight", ...MANY },
   { name: "peer_always_vs_without", of: `${PEER_BARE} always`, to: PEER_BARE, ...MANY },

@@ -49,6 +49,9 @@ const LONG = { timeout: "14m", lock: "59m" };
 
 const ROUTES = [{ path: "/v1/*" }, { path: "/wait/*", duplicate: "wait" }, { path: "/held/*", ...LONG }] as const;
 
+/** Another checkout may not know it. */
+const OBSERVED = { path: "/observed/*", mode: "observe", observe: { effect: "/id" } } as const; // feature: observe
+
 /** Keys that no memory of the Worker holds: they come in turn, and they are twice as many as it has room for. */
 export const COLD = "replay cold";
 
@@ -69,7 +72,14 @@ export async function startScene(options: SceneOptions): Promise<Scene> {
   };
   const gateway = async (name: string, all: readonly Requests[], main?: string): Promise<readonly Variant[]> => {
     if (all.length === 0) return [];
-    const vars = { IDEMPOTENCY: { origin: originUrl, shards: 64 }, ROUTES };
+    const isObserved = all.some((one) => one.name === "observed"); // feature: observe
+    const vars = {
+      IDEMPOTENCY: { origin: originUrl, shards: 64 },
+      ROUTES: [
+        ...ROUTES,
+        ...(isObserved ? [OBSERVED] : []), // feature: observe
+      ],
+    };
     const process = await worker(name, vars, main === undefined ? {} : { main });
     // Those that a variant of hot keys replays, and those of the cold one.
     await fill(process.url, "/v1/payments", "hot", HOT_KEYS);
@@ -125,6 +135,7 @@ function gatewayVariants({ coldKeys }: SceneOptions): readonly Requests[] {
     { name: "mismatch", keys: HOT_KEYS, prefix: "hot", body: '{"amount":1}', succeeds: false },
     { name: "wait", path: "/wait/payments", keys: "pairs", leastConnections: 2 },
     { name: "unprotected", path: "/open/payments" },
+    { name: "observed", path: "/observed/payments" }, // feature: observe
   ];
 }
 

@@ -5,6 +5,7 @@
 import { ByteReader, type BodyReader } from "../../kernel/request/body-reader.ts";
 import { joinBytes } from "../../kernel/request/body.ts";
 import type { ByteBudget } from "../../kernel/request/byte-budget.ts";
+import type { WaitingCaller } from "../../kernel/request/time-slicer.ts";
 
 /** A larger body is not copied. */
 export const COPIED_BYTES = 1 << 20;
@@ -33,8 +34,8 @@ export const EMPTY_COPY: CopiedBody = {
 export const NO_COPY: CopiedBody = { copy: Promise.resolve({ kind: "not-copied" }), free: () => undefined };
 
 /** Reads `half` until it ends or is not worth it. Never rejects. */
-export function copyBody(half: ReadableStream<Uint8Array>, budget: ByteBudget): CopiedBody {
-  const lease = budget.lease(Date.now());
+export function copyBody(half: ReadableStream<Uint8Array>, budget: ByteBudget, caller: WaitingCaller): CopiedBody {
+  const lease = budget.lease(Date.now(), caller);
   const reader = readerOf(half);
   const pieces: Uint8Array[] = [];
   let size = 0;

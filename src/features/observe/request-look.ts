@@ -87,7 +87,7 @@ export class RequestLook implements PassTap {
     if ((declaredLength(message.headers) ?? 0) > COPIED_BYTES) return NO_COPY;
     try {
       const half = message.clone().body;
-      return half === null ? EMPTY_COPY : copyBody(half, this.#ports.budget);
+      return half === null ? EMPTY_COPY : copyBody(half, this.#ports.budget, this.#request);
     } catch {
       return NO_COPY;
     }

@@ -52,7 +52,10 @@ export class SightingReporter {
   /** Rejects only for a bug. */
   async report(seen: SeenRequest): Promise<void> {
     const { route } = seen;
-    const read = await readSighting(seen, this.#ports.reading);
+    const read = await readSighting(seen, this.#ports.reading).catch((error: unknown) => {
+      this.#count(route.path, "lost");
+      throw error;
+    });
     // A request without a key that repeats another one is a repeat: its object says so.
     if (read.problem !== null && read.sighting === null) this.#count(route.path, read.problem);
     const isDue = this.#counted.size > 0 && performance.now() > this.#handedOverAt + HAND_OVER_MS;

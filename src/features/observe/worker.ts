@@ -13,7 +13,8 @@ import { SightingReporter } from "./sighter.ts";
 
 /** What all copies of an isolate may hold. The other halves of their streams hold as much at most. */
 const COPIES_BYTES = 12 << 20;
-const COPIES_MS = 60_000;
+/** A request may wait for its API for as long, and its copy is held until then. Each ends by itself: with its answer, or when its client leaves. */
+const COPIES_MS = 3_600_000;
 
 export function observeWorker(kernel: WorkerKernel): WorkerFeature {
   const { routes } = kernel.config;

@@ -26,6 +26,7 @@ export const PROBLEM_CODES = {
   "variable-too-large": "more than the platform takes",
   "secret-in-file": "a secret that everybody who has the file can read",
   "records-forgotten": "records of the gateway that runs would be forgotten (`--against`)",
+  "requests-refused": "requests that pass now would be refused (`--against`)",
   "origin-placeholder": "an address from an example",
   "origin-unreachable": "this machine finds nothing at the address",
   "keys-missing": "an issuer's keys are not where the file says",

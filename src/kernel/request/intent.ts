@@ -6,7 +6,7 @@
 // routers ignore case (Express, ASP.NET).
 
 import { describeSources, singleHeaders } from "../config/key-source.ts";
-import type { Config, Route } from "../config/resolved.ts";
+import { type Config, protectsKeys, type Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
 import type { DivertRequest, Endpoint, OwnRequest, RefusalIntent, SpotToken } from "../request-feature.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
@@ -90,6 +90,7 @@ export function intentReader(
   const findRoute = routeFinder(config.routes);
   const matchOperators = operatorPathMatcher(config.operatorPath);
   const { operatorHostname, hasOperatorPort, trustForwarded } = config;
+  const protectsAny = config.routes.some(protectsKeys);
   const withTokens = endpoints.filter(({ tokens }) => tokens !== undefined);
   const others = endpoints.filter(({ tokens }) => tokens === undefined);
   const findIn = (some: readonly Endpoint[], request: Request, url: URL): OwnRequest | RefusalIntent | null => {
@@ -118,8 +119,9 @@ export function intentReader(
     if (isRead(request.method) && plainestPath(url.pathname) === WELL_KNOWN_PATH) return { kind: "policy" };
     const found = findIn(others, request, url);
     if (found !== null) return found;
-    const route = findRoute(request.method, url.pathname);
-    if (route === "too-long") return { kind: "refuse", problem: PATH_TOO_LONG };
+    const maybe = findRoute(request.method, url.pathname);
+    if (maybe === "too-long" && protectsAny) return { kind: "refuse", problem: PATH_TOO_LONG };
+    const route = maybe === "too-long" ? null : maybe;
     const origin = route === null ? config.origin : route.origin;
     if (hasLooped(origin, request.headers)) return { kind: "loop" };
     const passing = { request, url, origin, trustForwarded, keyNames };

@@ -4,6 +4,7 @@ import type { Config } from "../../../kernel/config/resolved.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { shareText } from "../operator/report-texts.ts";
 import { observeEntries, observeMemberTexts, trialEntries, trialTexts } from "../settings/entries.ts";
+import { breakingRequests } from "./breaking.ts";
 import { defineReport } from "./report.ts";
 
 export const observeNode: NodeFeature = {
@@ -13,6 +14,7 @@ export const observeNode: NodeFeature = {
     [observeEntries, observeMemberTexts],
   ],
   commands: [{ name: "report", after: "tail", define: defineReport }],
+  check: { against: breakingRequests },
   promises,
 };
 
