@@ -1,47 +1,75 @@
-// Tells the key's object what was seen of a request. Nobody waits for it, and nothing is tried again: what fails is dropped and counted. What waits for an
-// object that does not answer is bounded.
+// Tells keys' objects what was seen of requests. Nobody waits for it, and nothing is tried again: what fails is dropped and counted. The sightings of an
+// object go together, half a second after the first, so that a busy isolate makes few calls. What waits for an object that does not answer is bounded.
 
 import { askObject, shardStub } from "../../kernel/object/call-shard.ts";
-import { shardAddressOf } from "../../kernel/object/shard-address.ts";
+import { type ShardAddress, shardAddressOf, shardTitle } from "../../kernel/object/shard-address.ts";
 import { keyHashOf } from "../../kernel/record/units.ts";
 import type { Route } from "../../kernel/config/resolved.ts";
 import type { ReadPorts } from "../../kernel/request/exchange-request.ts";
 import { firstOf } from "../../kernel/request/first-of.ts";
+import type { WaitUntil } from "../../kernel/request/shared-work.ts";
 import type { ExchangeReporter } from "../../kernel/traffic/exchange-reporter.ts";
 import type { AskOperators } from "../../kernel/worker-feature.ts";
-import { EXAMPLE_CALL, type ObservedExample, exampleKind, MOST_EXAMPLES } from "./example.ts";
+import { EXAMPLE_CALL, exampleKind, MOST_EXAMPLES, type ObservedExample } from "./example.ts";
 import { readSighting, type ReadSighting } from "./read-sighting.ts";
 import type { SeenRequest } from "./request-look.ts";
-import { type CountedClass, SIGHT_CALL, type RequestSighting, type SightingAnswer } from "./sighting.ts";
+import {
+  type CountedClass,
+  type RequestSighting,
+  type SightingAnswer,
+  SIGHTINGS_CALL,
+  type SightingQuestion,
+} from "./sighting.ts";
 
-/** An object that does not answer by then has not seen it. */
+/** An object that does not answer by then has not seen them. */
 const SILENT_AFTER_MS = 5_000;
 
-/** Sightings on their way at the same time. */
-const MOST_PENDING = 500;
+/** How long the first sighting of a batch waits for others. */
+const BATCH_MS = 500;
+
+/** A batch that is so much older was lost with the request that had begun it. */
+const LOST_AFTER_MS = 5_000;
+
+/** Sightings that wait, and those on their way. */
+const MOST_PENDING = 2_000;
 
 /** Observations are kept no longer than two days; erasing them may take an hour. */
 export const MOST_KEPT_MS = 47 * 3_600_000;
 
-/** What isolates have counted alone is handed over with the next sighting, or after this time without one. */
-const HAND_OVER_MS = 5_000;
-
 /** Names of classes, by route: a configuration has some hundred routes. */
 const MOST_COUNTED = 1000;
+
+/** What an isolate counts alone. */
+type CountedAlone = Parameters<ExchangeReporter["sighted"]>[1];
 
 export interface SighterPorts {
   readonly namespace: DurableObjectNamespace;
   readonly reading: ReadPorts;
   readonly reporter: Pick<ExchangeReporter, "sighted">;
   readonly askOperators: AskOperators;
+  readonly waitUntil: WaitUntil;
+}
+
+/** A sighting that waits for its batch, and what its example would be. */
+interface PendingSighting {
+  readonly question: SightingQuestion & { readonly sighting: RequestSighting };
+  readonly problem: ReadSighting["problem"];
+  readonly example: Pick<ObservedExample, "method" | "status" | "key">;
+}
+
+interface SightingBatch {
+  readonly address: ShardAddress;
+  readonly begunAt: number;
+  readonly sightings: PendingSighting[];
 }
 
 export class SightingReporter {
   readonly #ports: SighterPorts;
   #pending = 0;
-  /** By route and name. */
+  /** Those that wait, by object. */
+  #batches = new Map<string, SightingBatch>();
+  /** By route and name; handed over with the next batch. */
   #counted = new Map<string, CountedClass>();
-  #handedOverAt = Number.NEGATIVE_INFINITY;
   /** How many examples this isolate has sent, by day, route and kind. */
   #examples = new Map<string, number>();
 
@@ -49,75 +77,87 @@ export class SightingReporter {
     this.#ports = ports;
   }
 
-  /** Rejects only for a bug. */
+  /** Resolves when the copies are no longer needed. Rejects only for a bug. */
   async report(seen: SeenRequest): Promise<void> {
-    const { route } = seen;
-    const read = await readSighting(seen, this.#ports.reading).catch((error: unknown) => {
+    const { route, request, answer } = seen;
+    const { sighting, problem, key } = await readSighting(seen, this.#ports.reading).catch((error: unknown) => {
       this.#count(route.path, "lost");
       throw error;
     });
-    // A request without a key that repeats another one is a repeat: its object says so.
-    if (read.problem !== null && read.sighting === null) this.#count(route.path, read.problem);
-    const isDue = this.#counted.size > 0 && performance.now() > this.#handedOverAt + HAND_OVER_MS;
-    if (read.sighting === null && !isDue) return;
+    if (sighting === null) {
+      if (problem === null) return;
+      this.#count(route.path, problem);
+      // Counts go to any object of the layout.
+      this.#batch(shardAddressOf(crypto.randomUUID(), route.layouts.own));
+      return;
+    }
+    const question = { sighting, ...questionOf(route, sighting) };
+    const example = {
+      method: request.method,
+      status: answer?.status ?? null,
+      key: route.note.what === "none" ? null : key,
+    };
+    this.#add(shardAddressOf(sighting.id, route.layouts.own), { question, problem, example });
+  }
+
+  #add(address: ShardAddress, pending: PendingSighting): void {
     if (this.#pending >= MOST_PENDING) {
-      this.#lose(route.path, read);
+      this.#lose([pending]);
       return;
     }
     this.#pending += 1;
-    try {
-      await this.#tell(seen, read);
-    } finally {
-      this.#pending -= 1;
-    }
+    this.#batch(address).sightings.push(pending);
   }
 
-  async #tell({ route, request, answer }: SeenRequest, read: ReadSighting): Promise<void> {
-    const { sighting, key, problem } = read;
+  /** The batch of an object that waits, or a new one. */
+  #batch(address: ShardAddress): SightingBatch {
+    const name = shardTitle(address);
+    const waiting = this.#batches.get(name);
+    if (waiting !== undefined && performance.now() < waiting.begunAt + LOST_AFTER_MS) return waiting;
+    if (waiting !== undefined) this.#lose(this.#taken(waiting));
+    const batch = { address, begunAt: performance.now(), sightings: [] };
+    this.#batches.set(name, batch);
+    const pause = new Promise((resolve) => setTimeout(resolve, BATCH_MS));
+    this.#ports.waitUntil(pause.then(() => this.#send(name, batch)));
+    return batch;
+  }
+
+  /** Its sightings are no longer pending. */
+  #taken({ sightings }: SightingBatch): readonly PendingSighting[] {
+    this.#pending -= sightings.length;
+    return sightings;
+  }
+
+  async #send(name: string, batch: SightingBatch): Promise<void> {
+    if (this.#batches.get(name) !== batch) return;
+    this.#batches.delete(name);
     const counted = [...this.#counted.values()];
     this.#counted = new Map();
-    this.#handedOverAt = performance.now();
-    let given: SightingAnswer | null = null;
+    const { sightings } = batch;
     try {
-      given = await this.#ask(route, sighting, counted);
+      const questions = sightings.map(({ question }) => question);
+      const stub = shardStub(this.#ports.namespace, batch.address);
+      const answers = await firstOf(askObject(stub, SIGHTINGS_CALL, { questions, counted }), SILENT_AFTER_MS);
+      if (answers === null) throw new Error(`no answer within ${SILENT_AFTER_MS} ms`);
+      for (const [at, one] of sightings.entries()) {
+        const answer = answers[at];
+        if (answer !== undefined) await this.#answered(one, answer);
+      }
     } catch (error) {
-      console.warn({ message: "a sighting was lost", route: route.path, reason: String(error) });
-      this.#lose(route.path, read);
-      return;
+      console.warn({ message: "sightings were lost", count: sightings.length, reason: String(error) });
+      this.#lose(sightings);
+    } finally {
+      this.#taken(batch);
     }
-    if (given === null || sighting === null) return;
-    if (problem !== null && given.class !== "content-repeat") this.#count(route.path, problem);
-    const kind = exampleKind(given);
-    if (kind === null) return;
-    const { beganAt: at, id } = sighting;
-    await this.#keepExample({
-      route: route.path,
-      kind,
-      at,
-      earlierAt: given.earlierAt,
-      method: request.method,
-      status: answer?.status ?? null,
-      keyHash: keyHashOf(id),
-      key: route.note.what === "none" ? null : key,
-    });
   }
 
-  async #ask(
-    route: Route,
-    sighting: RequestSighting | null,
-    counted: readonly CountedClass[],
-  ): Promise<SightingAnswer | null> {
-    const { own } = route.layouts;
-    const { policy } = route.rules;
-    const keptMs = sighting?.isKeyless === true ? (route.trial?.keylessMs ?? 0) : policy.retentionMs;
-    // Counts alone go anywhere.
-    const id = sighting?.id ?? crypto.randomUUID().replaceAll("-", "");
-    const question = { sighting, unknown: policy.unknown, keepMs: Math.min(keptMs, MOST_KEPT_MS), counted };
-    const stub = shardStub(this.#ports.namespace, shardAddressOf(id, own));
-    const asked = askObject(stub, SIGHT_CALL, question).then((answer) => ({ answer }));
-    const heard = await firstOf(asked, SILENT_AFTER_MS);
-    if (heard === null) throw new Error(`no answer within ${SILENT_AFTER_MS} ms`);
-    return heard.answer;
+  async #answered({ question, problem, example }: PendingSighting, answer: SightingAnswer): Promise<void> {
+    const { route, beganAt: at, id } = question.sighting;
+    // A request without a key that repeats another one is a repeat: its object has counted it.
+    if (problem !== null && answer.class !== "content-repeat") this.#count(route, problem);
+    const kind = exampleKind(answer);
+    const { earlierAt } = answer;
+    if (kind !== null) await this.#keepExample({ ...example, route, kind, at, earlierAt, keyHash: keyHashOf(id) });
   }
 
   /** Of each kind and day few are kept, so that an isolate need not send more. */
@@ -133,7 +173,7 @@ export class SightingReporter {
     });
   }
 
-  #count(route: string, seen: Parameters<ExchangeReporter["sighted"]>[1]): void {
+  #count(route: string, seen: CountedAlone): void {
     this.#ports.reporter.sighted(route, seen);
     const name = `${route} ${seen}`;
     if (!this.#counted.has(name) && this.#counted.size >= MOST_COUNTED) return;
@@ -141,9 +181,15 @@ export class SightingReporter {
     this.#counted.set(name, { route, name: seen, count });
   }
 
-  #lose(route: string, { sighting, problem }: ReadSighting): void {
-    if (sighting === null) return;
-    this.#count(route, "lost");
-    if (problem !== null) this.#count(route, problem);
+  #lose(sightings: readonly PendingSighting[]): void {
+    for (const { question, problem } of sightings) {
+      this.#count(question.sighting.route, "lost");
+      if (problem !== null) this.#count(question.sighting.route, problem);
+    }
   }
+}
+
+function questionOf({ rules: { policy }, trial }: Route, { isKeyless }: RequestSighting) {
+  const keepMs = isKeyless ? (trial?.keylessMs ?? 0) : policy.retentionMs;
+  return { unknown: policy.unknown, keepMs: Math.min(keepMs, MOST_KEPT_MS) };
 }

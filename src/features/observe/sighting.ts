@@ -42,13 +42,17 @@ export interface RequestSighting {
   readonly marks: readonly SightingMark[];
 }
 
-/** What the key's object is asked. */
+/** A sighting, and the rules of its route. */
 export interface SightingQuestion {
-  readonly sighting: RequestSighting | null;
+  readonly sighting: RequestSighting;
   readonly unknown: UnknownRule;
   /** How long the key would be kept. */
   readonly keepMs: number;
-  /** What isolates have counted alone, for the report. */
+}
+
+/** What an isolate tells an object: sightings of its keys in the order in which they ended, and what the isolate has counted alone, for the report. */
+export interface SightingBatch {
+  readonly questions: readonly SightingQuestion[];
   readonly counted: readonly CountedClass[];
 }
 
@@ -66,5 +70,5 @@ export interface SightingAnswer {
   readonly earlierAt: number | null;
 }
 
-/** `null`: there was no sighting, only counts. */
-export const SIGHT_CALL = jsonCall<SightingQuestion, SightingAnswer | null>("sight");
+/** One answer for each sighting. */
+export const SIGHTINGS_CALL = jsonCall<SightingBatch, readonly SightingAnswer[]>("sightings");

@@ -7,7 +7,7 @@ import { LaterTables } from "../../../kernel/store/schema.ts";
 import { classifySighting } from "../classify.ts";
 import { type DayCounts, effectName, gapName } from "../day-counts.ts";
 import { EXAMPLE_CALL, EXAMPLES_CALL } from "../example.ts";
-import { SIGHT_CALL, type RequestSighting, type SightingAnswer, type SightingQuestion } from "../sighting.ts";
+import { type SightingAnswer, type SightingBatch, SIGHTINGS_CALL, type SightingQuestion } from "../sighting.ts";
 import { ExampleRows } from "./example-rows.ts";
 import { OBSERVED_CALLS } from "./observed-calls.ts";
 import { DAY_MS } from "../../../kernel/config/units.ts";
@@ -20,35 +20,38 @@ export function observeObject(kernel: ObjectKernel): ObjectFeature {
   const rows = new SightingRows(tables);
   const examples = new ExampleRows(tables);
   const counts = (): readonly DayCounts[] => rows.days(utcDay(Date.now()) - KEPT_DAYS);
-  const see = ({ sighting, unknown, keepMs, counted }: SightingQuestion): SightingAnswer | null => {
+  const see = ({ questions, counted }: SightingBatch): readonly SightingAnswer[] => {
     const now = Date.now();
-    let answer: SightingAnswer | null = null;
+    let answers: readonly SightingAnswer[] = [];
     try {
       tables.transaction(() => {
         for (const one of counted) rows.add({ ...one, day: utcDay(now) }, now);
-        if (sighting !== null) answer = sight(rows, sighting, { unknown, keepMs, now });
+        answers = questions.map((question) => sight(rows, question, now));
       });
     } catch (error) {
       rows.forget();
       throw error;
     }
-    if (sighting !== null || counted.length > 0) rows.made(sighting !== null);
     const at = rows.nextAt(now);
     if (at !== null) alarm.moveTo(epochMs(at));
-    return answer;
+    return answers;
+  };
+  const count = ({ sighting: { route, isKeyless } }: SightingQuestion, answer: SightingAnswer): void => {
+    // The first of equal requests without a key is what its isolate says: it has no key.
+    if (isKeyless && answer.class !== "content-repeat") return;
+    reporter.traffic.sighted(route, answer.class, answer.evidence);
   };
   return {
     name: "observe",
     calls: [
-      answerCall(SIGHT_CALL, (question) => {
-        const answer = see(question);
-        const { sighting } = question;
-        // The first of equal requests without a key is what its isolate says: it has no key.
-        if (answer !== null && sighting !== null && (!sighting.isKeyless || answer.class === "content-repeat")) {
-          reporter.traffic.sighted(sighting.route, answer.class, answer.evidence);
+      answerCall(SIGHTINGS_CALL, (batch) => {
+        const answers = see(batch);
+        for (const [at, answer] of answers.entries()) {
+          const question = batch.questions[at];
+          if (question !== undefined) count(question, answer);
         }
         kernel.restoreAlarm();
-        return answer;
+        return answers;
       }),
       answerCall(OBSERVED_CALLS.observed, counts),
       answerCall(EXAMPLE_CALL, (example) => examples.add(example, Date.now())),
@@ -75,12 +78,8 @@ function utcDay(now: number): number {
   return Math.floor(now / DAY_MS);
 }
 
-interface SightRules extends Pick<SightingQuestion, "unknown" | "keepMs"> {
-  readonly now: number;
-}
-
 /** In a transaction. */
-function sight(rows: SightingRows, sighting: RequestSighting, { unknown, keepMs, now }: SightRules): SightingAnswer {
+function sight(rows: SightingRows, { sighting, unknown, keepMs }: SightingQuestion, now: number): SightingAnswer {
   const { id, route, marks, beganAt, isKeyless } = sighting;
   const known = rows.get(id, now);
   const elsewhere = known === null && !isKeyless ? rows.ofOther(id, sighting.fingerprint, now) : null;

@@ -23,6 +23,8 @@ export interface DayCount {
 
 export class SightingDays {
   readonly #tables: LaterTables;
+  /** Also while the transaction that makes the table goes on. */
+  #isMade = false;
   /** `undefined`: not read yet. */
   #lookedAt: number | null | undefined = undefined;
 
@@ -31,7 +33,7 @@ export class SightingDays {
   }
 
   get #exists(): boolean {
-    return this.#tables.has("sighting_days");
+    return this.#isMade || this.#tables.has("sighting_days");
   }
 
   /** In a transaction. Whatever is added has to be looked for later. */
@@ -48,7 +50,8 @@ export class SightingDays {
 
   make(now: number): void {
     if (!this.#exists) this.#tables.sql.exec(TABLE);
-    if (!this.#exists || this.#looked() === null) this.#setLooked(hourOf(now));
+    this.#isMade = true;
+    if (this.#looked() === null) this.#setLooked(hourOf(now));
   }
 
   /** The sums of all days from `day` on, with these, which are not added yet. */
@@ -104,13 +107,11 @@ export class SightingDays {
     this.#lookedAt = hour;
   }
 
-  /** The transaction that may have made the table is over. */
-  made(): void {
-    this.#tables.made("sighting_days");
-  }
-
   /** A transaction was undone. */
   forget(): void {
+    // It may have been made in it, or before.
+    const { sql } = this.#tables;
+    this.#isMade = sql.exec("SELECT 1 FROM sqlite_schema WHERE name = 'sighting_days'").toArray().length > 0;
     this.#lookedAt = undefined;
   }
 }

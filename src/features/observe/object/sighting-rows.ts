@@ -47,6 +47,8 @@ export class SightingRows {
   readonly #days: SightingDays;
   /** How many rows there are of each day, route and names, as JSON; read once by each instance that is asked. */
   #live: Map<string, number> | null = null;
+  /** Also while the transaction that makes the table goes on. */
+  #isMade = false;
   /** Where the look for expired rows goes on; `null`: none is under way. */
   #cursor: string | null = null;
 
@@ -56,7 +58,7 @@ export class SightingRows {
   }
 
   get #exists(): boolean {
-    return this.#tables.has("sightings");
+    return this.#isMade || this.#tables.has("sightings");
   }
 
   /** `null`: the key is new, or would have expired. */
@@ -81,6 +83,7 @@ export class SightingRows {
     this.#days.make(now);
     const { sql } = this.#tables;
     if (!this.#exists) sql.exec(TABLE);
+    this.#isMade = true;
     const before = this.#row(id);
     if (before !== null) this.#settle([before], now);
     sql.exec(
@@ -175,14 +178,11 @@ export class SightingRows {
     return this.#live;
   }
 
-  /** The transaction that may have made the tables is over; `hasRows`: it has made the one of keys. */
-  made(hasRows: boolean): void {
-    if (hasRows) this.#tables.made("sightings");
-    this.#days.made();
-  }
-
   /** A transaction was undone. */
   forget(): void {
+    // It may have been made in it, or before.
+    const { sql } = this.#tables;
+    this.#isMade = sql.exec("SELECT 1 FROM sqlite_schema WHERE name = 'sightings'").toArray().length > 0;
     this.#live = null;
     this.#days.forget();
   }

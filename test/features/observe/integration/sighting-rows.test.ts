@@ -13,7 +13,7 @@ import {
 import { OBSERVED_CALLS } from "../../../../src/features/observe/object/observed-calls.ts";
 import { KEPT_DAYS } from "../../../../src/features/observe/object/sighting-days.ts";
 import { SightingRows } from "../../../../src/features/observe/object/sighting-rows.ts";
-import { SIGHT_CALL, type RequestSighting, type SightingQuestion } from "../../../../src/features/observe/sighting.ts";
+import { type RequestSighting, type SightingBatch, SIGHTINGS_CALL } from "../../../../src/features/observe/sighting.ts";
 import { DAY_MS, HOUR_MS } from "../../../../src/kernel/config/units.ts";
 import { askObject } from "../../../../src/kernel/object/call-shard.ts";
 import { LaterTables } from "../../../../src/kernel/store/schema.ts";
@@ -43,7 +43,6 @@ function startRows() {
     );
   const insert = (rows: SightingRows, at: number, keepMs = HOUR_MS): void => {
     rows.insert({ id: idOf(at), route: "/a", day: DAY, names: ["first"], until: NOW + keepMs, known: KNOWN }, NOW);
-    rows.made(true);
   };
   return { use, insert };
 }
@@ -125,7 +124,6 @@ describe("the rows of sightings", () => {
       const ahead = NOW + 30 * DAY_MS;
       const first = { id: idOf(0), route: "/a", day: DAY + 30, names: ["first"], known: KNOWN };
       rows.insert({ ...first, until: ahead + HOUR_MS }, ahead);
-      rows.made(true);
       expect(rows.nextAt(NOW)).toBe(NOW);
       look(rows, NOW);
       expect(rows.get(idOf(0), NOW)).toBeNull();
@@ -147,7 +145,6 @@ describe("the rows of sightings", () => {
     await use((rows) => {
       const [one, other] = ["a".repeat(32) + "1".repeat(32), "a".repeat(32) + "2".repeat(32)];
       rows.insert({ id: one, route: "/a", day: DAY, names: ["first"], until: NOW + 1, known: KNOWN }, NOW);
-      rows.made(true);
       expect(rows.ofOther(other, "f", NOW)).toEqual(KNOWN);
       for (const [id, fingerprint, now] of [
         [one, "f", NOW],
@@ -176,41 +173,41 @@ describe("an object that is told of sightings", () => {
     effect: "1",
     marks: ["over-timeout"],
   };
-  const ask = (sighting: RequestSighting | null, counted: SightingQuestion["counted"] = []): SightingQuestion => ({
-    sighting,
-    unknown: "hold",
-    keepMs: HOUR_MS,
+  const ask = (sightings: readonly RequestSighting[], counted: SightingBatch["counted"] = []): SightingBatch => ({
+    questions: sightings.map((sighting) => ({ sighting, unknown: "hold", keepMs: HOUR_MS })),
     counted,
   });
 
   it("says what each is, and counts it, with what isolates have counted", async () => {
     const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-    expect(await askObject(stub, SIGHT_CALL, ask(null, [{ route: "/b", name: "key-missing", count: 2 }]))).toBeNull();
-    expect(await askObject(stub, SIGHT_CALL, ask(SIGHTING))).toEqual({
-      class: "first",
-      evidence: null,
-      earlierAt: null,
-    });
+    const counted = [{ route: "/b", name: "key-missing", count: 2 }];
+    expect(await askObject(stub, SIGHTINGS_CALL, ask([], counted))).toEqual([]);
     const second = { ...SIGHTING, beganAt: 5000, endedAt: 5010, effect: "2", marks: [] };
-    expect(await askObject(stub, SIGHT_CALL, ask(second))).toEqual({
-      class: "replay",
-      evidence: "doubled",
-      earlierAt: 1000,
-    });
+    const third = { ...second, beganAt: 500_000, endedAt: 500_001 };
+    // Those of one batch are compared with each other too, also in the first batch of an object.
+    expect(await askObject(stub, SIGHTINGS_CALL, ask([SIGHTING, second]))).toEqual([
+      { class: "first", evidence: null, earlierAt: null },
+      { class: "replay", evidence: "doubled", earlierAt: 1000 },
+    ]);
+    expect(await askObject(stub, SIGHTINGS_CALL, ask([third]))).toEqual([
+      { class: "replay", evidence: "deduplicated", earlierAt: 1000 },
+    ]);
     const [day] = await askObject(stub, OBSERVED_CALLS.observed, undefined);
     expect(day?.counts).toEqual({
       "key-missing": 2,
       first: 1,
       "over-timeout": 1,
-      replay: 1,
+      replay: 2,
       "gap:1m": 1,
+      "gap:10m": 1,
       "effect:doubled": 1,
+      "effect:deduplicated": 1,
     });
   });
 
   it("has no record of them, and an alarm", async () => {
     const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
-    await askObject(stub, SIGHT_CALL, ask(SIGHTING));
+    await askObject(stub, SIGHTINGS_CALL, ask([SIGHTING]));
     await runInDurableObject(stub, async (_object, { storage }) => {
       expect(storage.sql.exec("SELECT 1 FROM records").toArray()).toEqual([]);
       expect(await storage.getAlarm()).toBeLessThanOrEqual(Date.now() + HOUR_MS);
