@@ -139,12 +139,12 @@ async function compare(
 ): Promise<readonly CheckedEnvironment[]> {
   const client = connectOperator({ url, ...(tokenFile === undefined ? {} : { tokenFile }) });
   const { layouts, routes } = await client.layouts();
+  const ask: AskGateway = (schema, path) => client.read(schema, path);
   const compareOne = async (environment: CheckedEnvironment): Promise<CheckedEnvironment> => {
     const { name, config } = environment;
     if (name !== env || config === null) return environment;
     const own = allRoutes(config).filter(protectsKeys);
     const { problems, warnings } = compareLayouts(own, layouts, routes, config.gateway.jurisdiction);
-    const ask: AskGateway = (schema, path) => client.read(schema, path);
     const found = await Promise.all(CHECKS.map(async ({ against }) => (await against?.(config, ask)) ?? []));
     const placed = (problem: ConfigProblem): ConfigProblem =>
       problemsBelow(name === null ? "" : `env.${name}.`)({ code: "records-forgotten", ...problem });

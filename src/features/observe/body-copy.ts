@@ -1,9 +1,10 @@
 // A copy of a body that goes elsewhere. The runtime splits the stream: whoever the body is for reads its own half, at its own pace, and this half is read
-// beside it. So nothing here can change or break what the other one gets. What both halves hold is bounded: a copy ends at a size, at an age, and when all
+// beside it, piece by piece as they come. (A reader that asks for all at once, such as `arrayBuffer`, makes the runtime hold pieces back from the other half, and
+// drop them if the body breaks off.) So nothing here can change or break what the other one gets. What both halves hold is bounded: a copy ends at a size, at an age, and when all
 // copies together would be too many.
 
 import { ByteReader, type BodyReader } from "../../kernel/request/body-reader.ts";
-import { joinBytes } from "../../kernel/request/body.ts";
+import { joinBytes, SMALL_BYTES } from "../../kernel/request/body.ts";
 import type { ByteBudget } from "../../kernel/request/byte-budget.ts";
 import type { WaitingCaller } from "../../kernel/request/time-slicer.ts";
 
@@ -33,41 +34,74 @@ export const EMPTY_COPY: CopiedBody = {
 
 export const NO_COPY: CopiedBody = { copy: Promise.resolve({ kind: "not-copied" }), free: () => undefined };
 
-/** Reads `half` until it ends or is not worth it. Never rejects. */
-export function copyBody(half: ReadableStream<Uint8Array>, budget: ByteBudget, caller: WaitingCaller): CopiedBody {
-  const lease = budget.lease(Date.now(), caller);
-  const reader = readerOf(half);
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  let isOver = false;
-  const giveUp = (): void => {
-    isOver = true;
-    pieces.length = 0;
-    lease.shrinkTo(0);
-    reader.cancel();
-  };
-  const timer = setTimeout(giveUp, COPYING_MS);
-  const read = async (): Promise<BodyCopy> => {
+/** The bodies of an isolate that are being copied. A timer for each would cost as much as the copy, so each new body looks for those that take too long. */
+export class BodyCopier {
+  readonly #budget: ByteBudget;
+  /** Oldest first, with the time from which each takes too long. */
+  readonly #copying = new Map<() => void, number>();
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /** A copy of the message's body. `length`: its declared one. Never rejects. */
+  copy(message: Request | Response, length: number | null, caller: WaitingCaller): CopiedBody {
+    if (message.body === null) return EMPTY_COPY;
+    if ((length ?? 0) > COPIED_BYTES) return NO_COPY;
+    this.#endOld();
     try {
-      for (;;) {
-        const piece = await reader.next();
-        if (isOver) return { kind: "not-copied" };
-        if (piece.kind === "whole") return { kind: "whole", bytes: joinBytes(pieces) };
-        size += piece.bytes.byteLength;
-        if (size > COPIED_BYTES || !lease.take(piece.bytes.byteLength)) {
-          giveUp();
-          return { kind: "not-copied" };
-        }
-        pieces.push(piece.bytes.slice());
-      }
+      const half = message.clone().body;
+      return half === null ? EMPTY_COPY : this.#copyStream(half, caller);
     } catch {
-      return { kind: isOver ? "not-copied" : "broken" };
-    } finally {
-      clearTimeout(timer);
-      pieces.length = 0;
+      return NO_COPY;
     }
-  };
-  return { copy: read(), free: giveUp };
+  }
+
+  #endOld(): void {
+    const now = performance.now();
+    for (const [giveUp, until] of this.#copying) {
+      if (until > now) return;
+      giveUp();
+    }
+  }
+
+  #copyStream(half: ReadableStream<Uint8Array>, caller: WaitingCaller): CopiedBody {
+    const lease = this.#budget.lease(Date.now(), caller);
+    const reader = readerOf(half);
+    const pieces: Uint8Array[] = [];
+    const stopped = Promise.withResolvers<BodyCopy>();
+    const giveUp = (): void => {
+      this.#copying.delete(giveUp);
+      pieces.length = 0;
+      lease.shrinkTo(0);
+      reader.cancel();
+      stopped.resolve({ kind: "not-copied" });
+    };
+    this.#copying.set(giveUp, performance.now() + COPYING_MS);
+    // Small bodies are many, and counting them would cost more than it limits.
+    const hasRoom = (bytes: number): boolean => bytes <= SMALL_BYTES || lease.take(bytes - SMALL_BYTES - lease.bytes);
+    const read = async (): Promise<BodyCopy> => {
+      let size = 0;
+      try {
+        for (;;) {
+          const piece = await reader.next();
+          if (piece.kind === "whole") return { kind: "whole", bytes: joinBytes(pieces) };
+          size += piece.bytes.byteLength;
+          if (!this.#copying.has(giveUp)) return { kind: "not-copied" };
+          if (size > COPIED_BYTES || !hasRoom(size)) {
+            giveUp();
+            return { kind: "not-copied" };
+          }
+          pieces.push(piece.bytes.slice());
+        }
+      } catch {
+        return { kind: this.#copying.has(giveUp) ? "broken" : "not-copied" };
+      } finally {
+        this.#copying.delete(giveUp);
+      }
+    };
+    return { copy: Promise.race([read(), stopped.promise]), free: giveUp };
+  }
 }
 
 /** Streams that programs make may give their pieces only as they come. */

@@ -2,11 +2,10 @@
 // times, and hands all of it over at the end: when the answer has ended, broken off, never come, or its client has left.
 
 import type { Route } from "../../kernel/config/resolved.ts";
-import type { ByteBudget } from "../../kernel/request/byte-budget.ts";
 import { declaredLength } from "../../kernel/request/headers.ts";
 import type { PassTap } from "../../kernel/request/pass-through.ts";
 import type { WaitUntil } from "../../kernel/request/shared-work.ts";
-import { type BodyCopy, COPIED_BYTES, type CopiedBody, copyBody, EMPTY_COPY, NO_COPY } from "./body-copy.ts";
+import { type BodyCopier, type BodyCopy, type CopiedBody, EMPTY_COPY } from "./body-copy.ts";
 
 /** A request that has passed. */
 export interface SeenRequest {
@@ -31,7 +30,7 @@ export interface SeenAnswer {
 }
 
 export interface LookPorts {
-  readonly budget: ByteBudget;
+  readonly copier: BodyCopier;
   readonly waitUntil: WaitUntil;
   /** Takes what was seen; the copies are freed when it resolves. */
   readonly report: (seen: SeenRequest) => Promise<void>;
@@ -83,14 +82,7 @@ export class RequestLook implements PassTap {
   }
 
   #copyOf(message: Request | Response): CopiedBody {
-    if (message.body === null) return EMPTY_COPY;
-    if ((declaredLength(message.headers) ?? 0) > COPIED_BYTES) return NO_COPY;
-    try {
-      const half = message.clone().body;
-      return half === null ? EMPTY_COPY : copyBody(half, this.#ports.budget, this.#request);
-    } catch {
-      return NO_COPY;
-    }
+    return this.#ports.copier.copy(message, declaredLength(message.headers), this.#request);
   }
 
   async #finish(body: CopiedBody, answerOf: (copy: BodyCopy) => SeenAnswer | null): Promise<void> {

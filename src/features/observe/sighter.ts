@@ -67,7 +67,7 @@ export class SightingReporter {
   readonly #ports: SighterPorts;
   #pending = 0;
   /** Those that wait, by object. */
-  #batches = new Map<string, SightingBatch>();
+  readonly #batches = new Map<string, SightingBatch>();
   /** By route and name; handed over with the next batch. */
   #counted = new Map<string, CountedClass>();
   /** How many examples this isolate has sent, by day, route and kind. */

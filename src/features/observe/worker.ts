@@ -3,6 +3,7 @@
 import type { DivertRequest } from "../../kernel/request-feature.ts";
 import { ByteBudget } from "../../kernel/request/byte-budget.ts";
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
+import { BodyCopier } from "./body-copy.ts";
 import { decideTrial } from "./key-share.ts";
 import { observeMetrics } from "./operator/observe-metrics.ts";
 import { addTrialReport } from "./operator/report-api.ts";
@@ -37,9 +38,9 @@ export function observeWorker(kernel: WorkerKernel): WorkerFeature {
 function diverter(kernel: WorkerKernel): DivertRequest {
   const { waitUntil } = kernel;
   const sighter = new SightingReporter(kernel);
-  const budget = new ByteBudget(COPIES_BYTES, COPIES_MS);
+  const copier = new BodyCopier(new ByteBudget(COPIES_BYTES, COPIES_MS));
   const ports = {
-    budget,
+    copier,
     waitUntil,
     report: (seen: Parameters<SightingReporter["report"]>[0]) => sighter.report(seen),
   };

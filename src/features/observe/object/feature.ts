@@ -81,14 +81,15 @@ function utcDay(now: number): number {
 /** In a transaction. */
 function sight(rows: SightingRows, { sighting, unknown, keepMs }: SightingQuestion, now: number): SightingAnswer {
   const { id, route, marks, beganAt, isKeyless } = sighting;
-  const known = rows.get(id, now);
-  const elsewhere = known === null && !isKeyless ? rows.ofOther(id, sighting.fingerprint, now) : null;
+  const { known, expired, elsewhere: ofOther } = rows.find(id, now);
+  const { fingerprint } = sighting;
+  const elsewhere = known === null && !isKeyless && fingerprint !== null ? ofOther(fingerprint) : null;
   const { class: seen, evidence, known: next } = classifySighting(sighting, { known, elsewhere, unknown });
   const day = utcDay(now);
   const add = (name: string): void => rows.add({ day, route, name, count: 1 }, now);
   if (known === null) {
     const names = [isKeyless ? KEYLESS : seen, ...marks];
-    rows.insert({ id, route, day, names, until: now + keepMs, known: next }, now);
+    rows.insert({ id, route, day, names, until: now + keepMs, known: next }, expired, now);
   } else {
     for (const name of [seen, ...marks, gapName(Math.abs(beganAt - known.beganAt))]) add(name);
     if (next !== known) rows.update(id, next);

@@ -22,7 +22,7 @@ const OTHERS = 20;
 const TABLE =
   "CREATE TABLE IF NOT EXISTS sightings (id TEXT PRIMARY KEY, until INTEGER NOT NULL, day INTEGER NOT NULL, route TEXT NOT NULL, names TEXT NOT NULL, known TEXT NOT NULL) WITHOUT ROWID";
 
-interface Row extends Record<string, SqlStorageValue> {
+export interface SightingRow extends Record<string, SqlStorageValue> {
   readonly id: string;
   readonly until: number;
   readonly day: number;
@@ -30,6 +30,16 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly names: string;
   readonly known: string;
 }
+
+export interface FoundSightings {
+  /** `null`: the key is new for its caller, or would have expired. */
+  readonly known: KnownKey | null;
+  readonly expired: SightingRow | null;
+  /** The same request of another caller; `null`: nobody else has sent it. */
+  readonly elsewhere: (fingerprint: string) => KnownKey | null;
+}
+
+const NOTHING_FOUND: FoundSightings = { known: null, expired: null, elsewhere: () => null };
 
 /** A key's first request. */
 export interface FirstSighting {
@@ -61,31 +71,30 @@ export class SightingRows {
     return this.#isMade || this.#tables.has("sightings");
   }
 
-  /** `null`: the key is new, or would have expired. */
-  get(id: string, now: number): KnownKey | null {
-    const row = this.#row(id);
-    return row === null || row.until <= now ? null : readKnown(row);
-  }
-
-  /** The same key and request of another caller; `null`: nobody else has sent it. */
-  ofOther(id: string, fingerprint: string | null, now: number): KnownKey | null {
-    if (!this.#exists || fingerprint === null) return null;
+  /** What is known of a key: by this caller, and by others that have sent it. In one query, because it is asked for each request. */
+  find(id: string, now: number): FoundSightings {
+    if (!this.#exists) return NOTHING_FOUND;
     const key = id.slice(0, KEY_HASH_DIGITS);
     const rows = this.#tables.sql
-      .exec<Row>("SELECT * FROM sightings WHERE id > ? AND id < ? LIMIT ?", key, `${key}~`, OTHERS)
+      .exec<SightingRow>("SELECT * FROM sightings WHERE id > ? AND id < ? LIMIT ?", key, `${key}~`, OTHERS)
       .toArray();
-    const others = rows.filter((row) => row.id !== id && row.until > now).map(readKnown);
-    return others.find((one) => one.fingerprint === fingerprint) ?? null;
+    if (rows.length === 0) return NOTHING_FOUND;
+    const own = rows.length === OTHERS ? this.#row(id) : (rows.find((row) => row.id === id) ?? null);
+    const others = rows.filter((row) => row.id !== id && row.until > now);
+    return {
+      known: own === null || own.until <= now ? null : readKnown(own),
+      expired: own !== null && own.until <= now ? own : null,
+      elsewhere: (fingerprint) => others.map(readKnown).find((one) => one.fingerprint === fingerprint) ?? null,
+    };
   }
 
-  /** If the key has a row, it has expired: what it counts for is added to the sums. In a transaction, like `update` and `add`. */
-  insert({ id, until, day, route, names, known }: FirstSighting, now: number): void {
+  /** `expired`: the key's row of before, whose counts are added to the sums. In a transaction, like `update` and `add`. */
+  insert({ id, until, day, route, names, known }: FirstSighting, expired: SightingRow | null, now: number): void {
     this.#days.make(now);
     const { sql } = this.#tables;
     if (!this.#exists) sql.exec(TABLE);
     this.#isMade = true;
-    const before = this.#row(id);
-    if (before !== null) this.#settle([before], now);
+    if (expired !== null) this.#settle([expired], now);
     sql.exec(
       "INSERT OR REPLACE INTO sightings (id, until, day, route, names, known) VALUES (?, ?, ?, ?, ?, ?)",
       id,
@@ -126,7 +135,9 @@ export class SightingRows {
     const { sql, transaction } = this.#tables;
     const from = this.#cursor ?? "";
     const rows = this.#exists
-      ? sql.exec<Row>("SELECT * FROM sightings WHERE id > ? ORDER BY id LIMIT ?", from, LOOKED_AT_ONCE).toArray()
+      ? sql
+          .exec<SightingRow>("SELECT * FROM sightings WHERE id > ? ORDER BY id LIMIT ?", from, LOOKED_AT_ONCE)
+          .toArray()
       : [];
     // One that a clock that was ahead has written would stay for as long as it was ahead.
     const expired = rows.filter(({ until }) => until <= now || until > now + 2 * DAY_MS);
@@ -148,13 +159,13 @@ export class SightingRows {
     return !this.#exists || this.#tables.sql.exec("SELECT 1 FROM sightings LIMIT 1").toArray().length === 0;
   }
 
-  #row(id: string): Row | null {
+  #row(id: string): SightingRow | null {
     if (!this.#exists) return null;
-    return this.#tables.sql.exec<Row>("SELECT * FROM sightings WHERE id = ?", id).toArray()[0] ?? null;
+    return this.#tables.sql.exec<SightingRow>("SELECT * FROM sightings WHERE id = ?", id).toArray()[0] ?? null;
   }
 
   /** Adds what rows count for to the sums of their days: they are erased, or replaced. */
-  #settle(rows: readonly Row[], now: number): void {
+  #settle(rows: readonly SightingRow[], now: number): void {
     for (const [place, same] of Map.groupBy(rows, ({ day, route, names }) => writePlace(day, route, names))) {
       for (const count of countsAt(place, same.length)) this.#days.add(count, now);
       this.#count(place, -same.length);
@@ -198,6 +209,6 @@ function countsAt(place: string, count: number): readonly DayCount[] {
   return names.split(" ").map((name) => ({ day, route, name, count }));
 }
 
-function readKnown({ known }: Row): KnownKey {
+function readKnown({ known }: SightingRow): KnownKey {
   return JSON.parse(known);
 }

@@ -70,7 +70,12 @@ describe("an observed route", () => {
     const send = (key: string, id: string, body?: string) =>
       scene.send({ path: "/pay/1", key, headers: CALLER, behave: made(id), ...(body === undefined ? {} : { body }) });
     const [doubled, known, reused] = [freshKey(), freshKey(), freshKey()];
-    const answers = [await send(doubled, "p1"), await send(doubled, "p2"), await send(known, "p3")];
+    const held = { ...made("p1"), hold: true };
+    const first = scene.send({ path: "/pay/1", key: doubled, headers: CALLER, behave: held });
+    await scene.origin.arrived(doubled);
+    const answers = [await send(doubled, "p2"), await send(known, "p3")];
+    await scene.origin.release(doubled);
+    answers.push(await first);
     await send(reused, "p4");
     await pause(APART_MS);
     answers.push(await send(known, "p3"), await send(reused, "p5", '{"amount":2}'));

@@ -42,7 +42,11 @@ function startRows() {
       run(new SightingRows(new LaterTables(storage.sql, (steps) => storage.transactionSync(steps))), storage.sql),
     );
   const insert = (rows: SightingRows, at: number, keepMs = HOUR_MS): void => {
-    rows.insert({ id: idOf(at), route: "/a", day: DAY, names: ["first"], until: NOW + keepMs, known: KNOWN }, NOW);
+    rows.insert(
+      { id: idOf(at), route: "/a", day: DAY, names: ["first"], until: NOW + keepMs, known: KNOWN },
+      rows.find(idOf(at), NOW + 1).expired,
+      NOW,
+    );
   };
   return { use, insert };
 }
@@ -61,7 +65,7 @@ describe("the rows of sightings", () => {
   it("have no table, and no work, until something is seen", async () => {
     const { use } = startRows();
     await use((rows) => {
-      expect([rows.get(idOf(1), NOW), rows.days(0), rows.nextAt(NOW)]).toEqual([null, [], null]);
+      expect([rows.find(idOf(1), NOW).known, rows.days(0), rows.nextAt(NOW)]).toEqual([null, [], null]);
     });
   });
 
@@ -93,8 +97,8 @@ describe("the rows of sightings", () => {
       expect(look(rows, NOW + HOUR_MS - 1)).toBe(0);
       expect(look(rows, NOW + 2 * HOUR_MS)).toBe(3);
       expect(rows.days(DAY)).toEqual(counts);
-      expect(rows.get(idOf(1), NOW)).toBeNull();
-      expect(rows.get(idOf(3), NOW)).toEqual(KNOWN);
+      expect(rows.find(idOf(1), NOW).known).toBeNull();
+      expect(rows.find(idOf(3), NOW).known).toEqual(KNOWN);
     });
     await use((rows) => {
       expect(rows.days(DAY)).toEqual(counts);
@@ -123,10 +127,10 @@ describe("the rows of sightings", () => {
     await use((rows) => {
       const ahead = NOW + 30 * DAY_MS;
       const first = { id: idOf(0), route: "/a", day: DAY + 30, names: ["first"], known: KNOWN };
-      rows.insert({ ...first, until: ahead + HOUR_MS }, ahead);
+      rows.insert({ ...first, until: ahead + HOUR_MS }, null, ahead);
       expect(rows.nextAt(NOW)).toBe(NOW);
       look(rows, NOW);
-      expect(rows.get(idOf(0), NOW)).toBeNull();
+      expect(rows.find(idOf(0), NOW).known).toBeNull();
     });
   });
 
@@ -134,7 +138,7 @@ describe("the rows of sightings", () => {
     const { use, insert } = startRows();
     await use((rows) => {
       insert(rows, 0, 1);
-      expect(rows.get(idOf(0), NOW + 1)).toBeNull();
+      expect(rows.find(idOf(0), NOW + 1).known).toBeNull();
       insert(rows, 0);
       expect(rows.days(DAY)).toEqual([{ day: DAY, route: "/a", counts: { first: 2 } }]);
     });
@@ -144,16 +148,15 @@ describe("the rows of sightings", () => {
     const { use } = startRows();
     await use((rows) => {
       const [one, other] = ["a".repeat(32) + "1".repeat(32), "a".repeat(32) + "2".repeat(32)];
-      rows.insert({ id: one, route: "/a", day: DAY, names: ["first"], until: NOW + 1, known: KNOWN }, NOW);
-      expect(rows.ofOther(other, "f", NOW)).toEqual(KNOWN);
+      rows.insert({ id: one, route: "/a", day: DAY, names: ["first"], until: NOW + 1, known: KNOWN }, null, NOW);
+      expect(rows.find(other, NOW).elsewhere("f")).toEqual(KNOWN);
       for (const [id, fingerprint, now] of [
         [one, "f", NOW],
         [other, "g", NOW],
-        [other, null, NOW],
         [other, "f", NOW + 1],
         [`${"b".repeat(32)}${"2".repeat(32)}`, "f", NOW],
       ] as const) {
-        expect(rows.ofOther(id, fingerprint, now)).toBeNull();
+        expect(rows.find(id, now).elsewhere(fingerprint)).toBeNull();
       }
     });
   });

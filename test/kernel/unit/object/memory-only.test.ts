@@ -86,6 +86,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/object/reachability.ts": ATTEMPTED,
   "kernel/previous-scope/aliases.ts": OF_ROWS,
   "features/audit/object/audit-log-store.ts": OF_ROWS, // feature: audit
+  "features/observe/body-copy.ts": OF_ONE_REQUEST, // feature: observe
   "features/observe/object/sighting-days.ts": OF_ROWS, // feature: observe
   "features/observe/object/sighting-rows.ts": OF_ROWS, // feature: observe
   "features/observe/request-look.ts": OF_ONE_REQUEST, // feature: observe
