@@ -85,7 +85,7 @@ it("is all ways into an object", () => {
       "rotating",
       "sessions",
       "set-position",
-      "sight",
+      "sightings",
       "totals",
       "traffic",
       "upload",
