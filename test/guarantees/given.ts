@@ -4,6 +4,7 @@
 import type { Answer, Decision, Exchange, Verification } from "./history.ts";
 import { contradiction } from "./answers.ts";
 import { answersFrom, forgottenFrom, livesUntil, naming, SLACK_MS, answeredAt } from "./facts.ts";
+import { VERIFIED_HEADER } from "./others.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -66,6 +67,8 @@ function difference(given: Given, answer: Answer): string | null {
   if (answer.body === "other") return "expected the settled answer's body, got different bytes";
   if (answer.complete && answer.sha256 !== given.sha256)
     return "expected the settled answer's body, got a different digest";
+  if (given.type === "verification" && !answer.gatewayHeaders.includes(VERIFIED_HEADER))
+    return "expected the date at which the origin said so, but Idempotency-Verified is missing";
   if (given.type === "verification" && given.lastAt === null)
     return "the origin never sent the whole answer, but a client got it";
   return answer.replayed ? null : "expected Idempotent-Replayed: true on the replay, but it is missing";

@@ -115,14 +115,21 @@ const NAMED_HEADERS: ReadonlySet<string> = new Set([
   "idempotent-replayed",
 ]);
 
+/** On what the origin said when it was asked, and on nothing else. */
+export const VERIFIED_HEADER = "idempotency-verified";
+
 /** What the origin says to the gateway alone, and what the gateway's parts say to each other, reaches no client, on whatever way. */
-export function privateHeaders(_world: World, { exchanges, looks }: RecordHistory): readonly Violation[] {
+export function privateHeaders(
+  _world: World,
+  { exchanges, looks, verifications }: RecordHistory,
+): readonly Violation[] {
   return [...exchanges, ...looks].flatMap((asked) => {
     const { ending } = asked;
     if (ending.kind === "none") return [];
     const evidence = naming(asked);
+    const isVerified = verifications.some(({ seq }) => seq === ending.origin?.arrival);
     return ending.gatewayHeaders
-      .filter((name) => !NAMED_HEADERS.has(name))
+      .filter((name) => !NAMED_HEADERS.has(name) && !(isVerified && name === VERIFIED_HEADER))
       .map((name) => ({ rule: "private headers", what: `a client got the header ${name}`, evidence }));
   });
 }

@@ -30,6 +30,7 @@ const NOT_REPEATED: ReadonlySet<string> = new Set([
   "idempotency-expires",
   "idempotency-key",
   "idempotency-status",
+  "idempotency-verified",
   "idempotent-replayed",
   "keep-alive",
   "set-cookie",

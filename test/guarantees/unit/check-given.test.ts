@@ -216,7 +216,8 @@ describe("verify", () => {
     const last = asked("q9", 9_000, 9_010, given(found), { ...VERIFY, ...CALM });
     const heard = asked("q2", 1_990, 2_030, given(found), VERIFY);
     expectGood(story(...open, acted(gone), found, heard, last));
-    for (const wrong of [{ status: 201 }, { headers: "others" }, { sha256: "another" }, { replayed: false }]) {
+    const undated = { gatewayHeaders: ["idempotency-key"] };
+    for (const wrong of [{ status: 201 }, { headers: "others" }, { sha256: "another" }, { replayed: false }, undated]) {
       expectBad(story(...open, found, heard, asked("q3", 3_000, 3_010, given(found, wrong), VERIFY), last), BYTES);
     }
     const broken = { ...found, lastAt: null };

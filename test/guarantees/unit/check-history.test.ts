@@ -74,7 +74,13 @@ describe("private headers", () => {
         settled,
       ];
       expectGood(story(...having(named)));
-      for (const name of ["onceway-event", "onceway-elsewhere", "idempotency-small", "onceway-anything"])
+      for (const name of [
+        "onceway-event",
+        "onceway-elsewhere",
+        "idempotency-small",
+        "idempotency-verified",
+        "onceway-anything",
+      ])
         expectBad(story(...having([...named, name])), "private headers");
     }
   });

@@ -232,11 +232,13 @@ export function accepted(): Answer {
 
 /** A replay of the answer that a question or a decision provided. */
 export function given(
-  { seq, scope, status, headers, sha256 }: Verification | Decision,
+  { type, seq, scope, status, headers, sha256 }: Verification | Decision,
   more: Partial<Answer> = {},
 ): Answer {
   const like = came(seq, "", 0, { scope, status, headers, sha256 });
-  return replayed(like, more);
+  const gatewayHeaders = ["idempotency-key", "idempotency-status", "idempotent-replayed"];
+  if (type === "verification") gatewayHeaders.push("idempotency-verified");
+  return replayed(like, { gatewayHeaders, ...more });
 }
 
 export const LEFT: Ending = { kind: "none", why: "left" };

@@ -50,15 +50,15 @@ describe.each(["dashboard.json", "alerts.yaml"])("%s", (name) => {
     }
   });
 
-  it("applies rate() only to counters, before any sum", () => {
+  it("applies rate() and increase() only to counters, before any sum", () => {
     for (const expression of expressions) {
-      for (const [, metric = ""] of expression.matchAll(/rate\((onceway_[a-z_]+)/g)) {
+      for (const [, metric = ""] of expression.matchAll(/(?:rate|increase)\((onceway_[a-z_]+)/g)) {
         expect(metric).toMatch(/_(?:total|bucket|sum|count)$/);
       }
-      expect(expression).not.toMatch(/rate\((?:sum|max|avg)/);
+      expect(expression).not.toMatch(/(?:rate|increase)\((?:sum|max|avg)/);
       for (const [metric] of expression.matchAll(/onceway_[a-z_]+_total/g)) {
-        // A counter means nothing without its rate.
-        expect(expression).toContain(`rate(${metric}`);
+        // A counter means nothing without its change.
+        expect(expression).toMatch(new RegExp(String.raw`(?:rate|increase)\(${metric}`));
       }
     }
   });

@@ -14,6 +14,7 @@ it("an object does at its alarm all of this, in this order", () =>
       "accepted requests", // feature: accepted
       "events", // feature: outbox
       "alerts", // feature: outbox
+      "sightings", // feature: observe
     ]);
   }));
 
