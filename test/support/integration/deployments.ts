@@ -59,6 +59,8 @@ export class Deployments {
   );
   /** The calls that the origin has seen. */
   readonly calls: string[] = [];
+  /** The ids of objects that answer nothing. */
+  readonly #broken = new Set<string>();
   origin: (number: number) => Response | Promise<Response> = (number) =>
     new Response(`answer ${number}`, { status: 201 });
 
@@ -92,7 +94,10 @@ export class Deployments {
     findObject = objectFinder(); // feature: previous-shards
     const ports = {
       callShard: shardCaller(
-        observed(env.KEY_SHARD, (path) => calls.push(path)),
+        observed(env.KEY_SHARD, (path, id) => {
+          calls.push(path);
+          if (this.#broken.has(id)) throw new Error("not now");
+        }),
         findObject,
       ),
       encryptions: new EncryptionDeriver([]),
@@ -115,6 +120,13 @@ export class Deployments {
       fetch: fetchHere,
       objectCalls: () => calls.splice(0),
     };
+  }
+
+  /** Until the function that it returns is called, requests get no answer from the key's object in `layout(count)`. */
+  async break(count: number, key: string): Promise<() => void> {
+    const id = (await this.stub(count, key)).id.toString();
+    this.#broken.add(id);
+    return () => void this.#broken.delete(id);
   }
 
   // feature: previous-shards begins
@@ -223,12 +235,12 @@ export class Deployments {
 }
 
 /**
- * A namespace whose calls are seen by their paths. It has jurisdictions, which local workerd lacks: as on Cloudflare, an object's
+ * A namespace whose calls are seen by their paths and the ids of their objects; a call fails if `see` throws. It has jurisdictions, which local workerd lacks: as on Cloudflare, an object's
  * name means another object in each.
  */
 function observed(
   namespace: DurableObjectNamespace,
-  see: (path: string) => void,
+  see: (path: string, id: string) => void,
   jurisdiction: string | null = null,
 ): DurableObjectNamespace {
   return new Proxy(namespace, {
@@ -244,8 +256,8 @@ function observed(
       return (...args: Parameters<DurableObjectNamespace["get"]>) => {
         const stub = target.get(...args);
         return {
-          fetch: (url: string, init: RequestInit) => {
-            see(new URL(url).pathname);
+          fetch: async (url: string, init: RequestInit) => {
+            see(new URL(url).pathname, stub.id.toString());
             return stub.fetch(url, init);
           },
         };

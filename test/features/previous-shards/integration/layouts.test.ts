@@ -1,10 +1,8 @@
 // A change of the number of shards, with deployments of different layouts side by side on the same objects. What decides is what the
 // objects have stored, never which deployment asks.
 
-import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { type Deployment, Deployments, FIRST, REPLAY } from "../../../support/integration/deployments.ts";
-import { expectRuntimeError } from "../../../support/integration/expected-errors.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
 
@@ -22,22 +20,6 @@ interface Change {
 function change(settings: Readonly<Record<string, unknown>> = {}): Change {
   const all = new Deployments();
   return { all, old: all.deploy(1, [], settings), next: all.deploy(2, [1], settings) };
-}
-
-/** An object that answers nothing, until `mend`. */
-async function broken(all: Deployments, count: number, key: string): Promise<{ readonly mend: () => Promise<void> }> {
-  const stub = await all.stub(count, key);
-  expectRuntimeError("not now");
-  await runInDurableObject(stub, (instance) => {
-    vi.spyOn(instance, "fetch").mockImplementation(() => {
-      throw new Error("not now");
-    });
-  });
-  const mend = (): Promise<void> =>
-    runInDurableObject(stub, (instance) => {
-      vi.spyOn(instance, "fetch").mockRestore();
-    });
-  return { mend };
 }
 
 describe("before a layout is closed", () => {
@@ -141,12 +123,12 @@ describe("after a layout is closed", () => {
     const [closed, open] = [all.deploy(2, [1]), all.deploy(2, [1], { on_store_failure: "open" })];
     const key = fresh();
     await all.close(1, 2);
-    const { mend } = await broken(all, 1, key);
+    const mend = await all.break(1, key);
     expect(await closed.send(key)).toMatchObject({ status: 503, code: "store-unavailable" });
     expect(all.calls).toEqual([]);
     expect(await open.send(key)).toMatchObject({ status: 201, isReplay: false });
     expect(all.calls).toEqual(["- 2"]);
-    await mend();
+    mend();
     expect(await closed.send(key)).toMatchObject(FIRST);
   });
 
