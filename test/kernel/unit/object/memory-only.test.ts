@@ -90,8 +90,7 @@ const WHY: Readonly<Record<string, string>> = {
   "features/observe/object/sighting-days.ts": OF_ROWS, // feature: observe
   "features/observe/object/sighting-rows.ts": OF_ROWS, // feature: observe
   "features/observe/request-look.ts": OF_ONE_REQUEST, // feature: observe
-  "features/observe/sighter.ts":
-    "sightings on their way are lost with their isolate, as src/features/observe/README.md says", // feature: observe
+  "features/observe/sighter.ts": "lost with its isolate, as its page says", // feature: observe
   "kernel/store/bodies.ts": OF_ROWS,
   "kernel/store/counts.ts": OF_ROWS,
   "kernel/store/due-records.ts": OF_ROWS,
