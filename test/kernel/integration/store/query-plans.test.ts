@@ -26,6 +26,7 @@ import {
 import { useAudit } from "../../../features/audit/integration/statements.ts"; // feature: audit
 import { useRecordScan } from "../../../features/callers/integration/statements.ts"; // feature: callers
 import { useClaims } from "../../../features/claims/integration/statements.ts"; // feature: claims
+import { useObserve } from "../../../features/observe/integration/statements.ts"; // feature: observe
 import { useOutbox } from "../../../features/outbox/integration/statements.ts"; // feature: outbox
 import { usePreviousShards } from "../../../features/previous-shards/integration/statements.ts"; // feature: previous-shards
 
@@ -35,6 +36,7 @@ const USED_BY_FEATURES: readonly ((ledger: Ledger, storage: LedgerStorage) => vo
   useAudit, // feature: audit
   useRecordScan, // feature: callers
   useClaims, // feature: claims
+  useObserve, // feature: observe
   // The last: afterwards the object takes no record.
   usePreviousShards, // feature: previous-shards
 ];
@@ -119,7 +121,17 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   // As many rows as are counted at most, by the index.
   [/^SELECT total\(started_at <= \?1\) AS old, .* LIMIT \?3\)$/, "SCAN (subquery-1)"],
   // As many rows as the schema has tables and indexes.
-  [/^SELECT 1 FROM sqlite_schema WHERE name = 'audit'$/, "SCAN sqlite_schema"],
+  [/^SELECT 1 FROM sqlite_schema WHERE name = '(audit|sightings|sighting_days)'$/, "SCAN sqlite_schema"],
+  // feature: observe begins
+  // One row at most.
+  [/^SELECT 1 FROM sightings LIMIT 1$/, ANY_SCAN],
+  // All keys that were observed, once for each instance that is asked for counts: the rows expire, and an index would cost a row for each key.
+  [/^SELECT day, route, names, count\(\*\) AS count FROM sightings GROUP BY /, ANY_SCAN],
+  // A row for each day that is kept, route and number.
+  [/^SELECT day FROM sighting_days WHERE route <> '' LIMIT 1$/, "SCAN sighting_days"],
+  // A few examples for each day that is kept and route.
+  [/^(?:SELECT .*|DELETE) FROM sighting_examples WHERE /, ANY_SCAN],
+  // feature: observe ends
   // One row at most.
   [/^SELECT 1 FROM records LIMIT 1$/, "SCAN records"], // feature: previous-shards
 ];
