@@ -89,7 +89,10 @@ function look(sent: TryResponse): Seen {
   if (judgement.kind === "answered") return { kind: "answered", response };
   // What helps after `attempts-exhausted` is the request itself, not another look.
   const again = judgement.again && answer.problem?.code !== "attempts-exhausted";
-  return { kind: again ? "failed" : "ended", outcome: judgement.outcome === "happened" ? "happened" : "unknown" };
+  if (judgement.outcome === "happened") return { kind: again ? "failed" : "ended", outcome: "happened" };
+  // Other problems say what became of this look, and not what became of the request.
+  const isExhausted = answer.problem?.code === "attempts-exhausted";
+  return { kind: again ? "failed" : "ended", outcome: isExhausted ? judgement.outcome : "unknown" };
 }
 
 function snapshotOf(monitor: string | URL, init: Parameters<Follow>[1]): RequestSnapshot {

@@ -65,9 +65,12 @@ function outcomeOf(problem: ProblemDetails): Outcome {
     case "credential-invalid":
     case "identity-unavailable":
     case "configuration-invalid":
-    case "origin-unreachable":
     case "too-many-keys":
       return "no-effect";
+    // An earlier attempt of the key may have taken effect.
+    case "origin-unreachable":
+    case "attempts-exhausted":
+      return problem.safeNewKey ? "no-effect" : "unknown";
     case "response-not-kept":
       return "happened";
     case "key-expired":
@@ -82,7 +85,7 @@ function outcomeOf(problem: ProblemDetails): Outcome {
     case "store-unavailable":
     // Of a monitor: what it does not know, an earlier attempt may have done.
     case "monitor-not-found":
-    case "attempts-exhausted":
+    case "key-not-known":
     case "cancel-refused":
       return "unknown";
     default:

@@ -20,6 +20,7 @@ export type ProblemCode =
   | "identity-unavailable"
   | "configuration-invalid"
   | "monitor-not-found"
+  | "key-not-known"
   | "attempts-exhausted"
   | "cancel-refused";
 
@@ -31,6 +32,11 @@ export interface ProblemDetails {
   readonly detail: string;
   /** Whether a retry of the same request with the same key may help. */
   readonly retryable: boolean;
+  /**
+   * Whether no attempt of this key has taken effect, may have, or is in flight: if nothing more is sent with it, and no earlier try is still on its way,
+   * the operation may be started afresh with a new key. `false` if the gateway did not say.
+   */
+  readonly safeNewKey: boolean;
   /** Names this occurrence, also in the gateway's log: worth quoting to its operators. `null` if the gateway gave none. */
   readonly instance: string | null;
   /** The status of the origin's answer, in `response-not-kept` and `key-expired`; `null` if it is not known. */
@@ -48,7 +54,7 @@ export function parseProblem(text: string): ProblemDetails | null {
     return null;
   }
   if (!isMembers(read)) return null;
-  const { type, code, status, title, detail, retryable, instance, originalStatus } = read;
+  const { type, code, status, title, detail, retryable, safeNewKey, instance, originalStatus } = read;
   if (typeof code !== "string" || type !== TYPE_PREFIX + code || typeof status !== "number") return null;
   return {
     code,
@@ -56,6 +62,7 @@ export function parseProblem(text: string): ProblemDetails | null {
     title: typeof title === "string" ? title : code,
     detail: typeof detail === "string" ? detail : "",
     retryable: retryable === true,
+    safeNewKey: safeNewKey === true,
     instance: typeof instance === "string" ? instance : null,
     originalStatus: typeof originalStatus === "number" ? originalStatus : null,
   };
@@ -68,6 +75,7 @@ interface Members {
   readonly title?: unknown;
   readonly detail?: unknown;
   readonly retryable?: unknown;
+  readonly safeNewKey?: unknown;
   readonly instance?: unknown;
   readonly originalStatus?: unknown;
 }

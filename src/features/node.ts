@@ -14,6 +14,7 @@ import { graphqlNode } from "./graphql/cli/node.ts"; // feature: graphql
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
 import { keySourcesNode } from "./key-sources/cli/node.ts"; // feature: key-sources
 import { observeNode } from "./observe/cli/node.ts"; // feature: observe
+import { lookUpNode } from "./look-up/cli/node.ts"; // feature: look-up
 import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
 import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
 import { previousShardsNode } from "./previous-shards/cli/layouts.ts"; // feature: previous-shards
@@ -28,6 +29,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   keySourcesNode, // feature: key-sources
   graphqlNode, // feature: graphql
   acceptedNode, // feature: accepted
+  lookUpNode, // feature: look-up
   pagesNode, // feature: pages
   observeNode, // feature: observe
   decisionsNode, // feature: decisions

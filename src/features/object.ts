@@ -10,12 +10,14 @@ import { claimsObject } from "./claims/object/consumer-calls.ts"; // feature: cl
 import { decisionsObject } from "./decisions/object/decided-records.ts"; // feature: decisions
 import { digestMultipart } from "./forms/object/digested-multipart.ts"; // feature: forms
 import { observeObject } from "./observe/object/feature.ts"; // feature: observe
+import { lookUpObject } from "./look-up/object/feature.ts"; // feature: look-up
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
 
 export const objectFeatures: ObjectFeatures = [
   acceptedObject, // feature: accepted
+  lookUpObject, // feature: look-up
   outboxObject, // feature: outbox
   claimsObject, // feature: claims
   queuesObject, // feature: queues

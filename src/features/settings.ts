@@ -10,6 +10,7 @@ import { graphqlSettings } from "./graphql/settings/feature.ts"; // feature: gra
 import { identitiesSettings } from "./identities/settings/feature.ts"; // feature: identities
 import { keySourcesSettings } from "./key-sources/settings/feature.ts"; // feature: key-sources
 import { observeSettings } from "./observe/settings/feature.ts"; // feature: observe
+import { lookUpSettings } from "./look-up/settings/feature.ts"; // feature: look-up
 import { outboxSettings } from "./outbox/settings/feature.ts"; // feature: outbox
 import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
 import { previousShardsSettings } from "./previous-shards/settings/feature.ts"; // feature: previous-shards
@@ -25,6 +26,7 @@ export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   outboxSettings, // feature: outbox
   claimsSettings, // feature: claims
   pagesSettings, // feature: pages
+  lookUpSettings, // feature: look-up
   // Last: it takes back what the others have added and an observed route must not do.
   observeSettings, // feature: observe
 ];

@@ -13,6 +13,7 @@ import { hoursWorker } from "./hours/worker.ts"; // feature: hours
 import { callerProver } from "./identities/worker.ts"; // feature: identities
 import { keySearch } from "./key-sources/worker.ts"; // feature: key-sources
 import { observeWorker } from "./observe/worker.ts"; // feature: observe
+import { lookUpWorker } from "./look-up/worker.ts"; // feature: look-up
 import { outboxWorker } from "./outbox/worker.ts"; // feature: outbox
 import { pagesWorker } from "./pages/worker.ts"; // feature: pages
 import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
@@ -31,6 +32,7 @@ export const workerFeatures: WorkerFeatures = [
   previousShardsWorker, // feature: previous-shards
   // An answer at a monitor's address is made inert after everything else.
   pagesWorker, // feature: pages
+  lookUpWorker, // feature: look-up
   acceptedWorker, // feature: accepted
 ];
 

@@ -266,6 +266,6 @@ function pass(
     return passThrough({ ...passing, origin: OWN }, own, refusePassing);
   }
   const fetcher = target(passing.origin);
-  if (fetcher === null) return refusePassing({ code: "origin-unreachable" });
+  if (fetcher === null) return refusePassing({ code: "origin-unreachable", mayHaveActed: false });
   return passThrough(passing, fetcher, refusePassing);
 }

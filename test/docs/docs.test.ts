@@ -461,6 +461,8 @@ const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
   "src/features/claims/README.md js": ["test/features/claims/e2e/once.test.ts", "blockWith"],
   "src/client/README.md js": ["test/client/e2e/clients.test.ts", "examples.client"],
   "src/features/decisions/README.md json": ["test/features/decisions/unit/decision-lines.test.ts", "blockWith"],
+  "src/features/look-up/README.md http": ["test/features/look-up/e2e/look-up.test.ts", "blockWith"],
+  "src/features/look-up/README.md json": ["test/features/look-up/e2e/look-up.test.ts", "blockWith"],
   "src/features/graphql/README.md graphql": ["test/features/graphql/e2e/graphql.test.ts", "blockWith"],
   "src/package/README.md ts": [NEWCOMER, "blockWith(PAGE"],
   "src/package/README.md json": ["test/cli/unit/init-json.test.ts", "blockWith"],

@@ -13,7 +13,7 @@ import {
   STATUS_HEADER,
   VERIFIED_HEADER,
 } from "../../kernel/request/headers.ts";
-import { acceptsRequests, MONITOR_METHODS, monitoredRoute, monitorIn } from "../../kernel/request/monitor-url.ts";
+import { isAskedAbout, MONITOR_METHODS, monitorIn } from "../../kernel/request/monitor-url.ts";
 
 const ALLOW_ORIGIN = "Access-Control-Allow-Origin";
 
@@ -50,10 +50,10 @@ export function readableResponse(response: Response, cors: Cors, origin: string 
   return new Response(body, init);
 }
 
-/** Browsers ask whether a page of another origin may send a request that a route protects, or one to a monitor. */
+/** Browsers ask whether a page of another origin may send a request that a route protects, or may ask about one. */
 export function preflightEndpoint(config: Pick<Config, "routes">): Endpoint {
   const answersPreflights = config.routes.some(({ cors }) => cors?.preflight === "answer");
-  const hasMonitors = acceptsRequests(config);
+  const hasMonitors = config.routes.some(isAskedAbout);
   return {
     find: (request, url, findRoute) => {
       if (!answersPreflights && !hasMonitors) return null;
@@ -68,8 +68,9 @@ export function preflightEndpoint(config: Pick<Config, "routes">): Endpoint {
         }) as const;
       const monitored = hasMonitors ? monitorIn(url) : null;
       if (monitored !== null) {
-        const cors = monitoredRoute(monitored, findRoute)?.cors ?? null;
-        return cors === null ? null : own(MONITOR_METHODS, cors);
+        const route = findRoute(monitored.method, monitored.path);
+        if (route === null || route === "too-long" || !isAskedAbout(route) || route.cors === null) return null;
+        return own(MONITOR_METHODS, route.cors);
       }
       const asked = answersPreflights ? findRoute(preflight.method, url.pathname) : null;
       // Every other preflight is the origin's: it asks for something that no route protects.

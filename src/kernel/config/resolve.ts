@@ -115,6 +115,7 @@ function resolveRoute(
     fingerprint: fingerprintOf(settings),
     rules: rulesOf(settings),
     async: "never",
+    lookUp: false,
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
     maxRequestBodyBytes: settings.max_request_body,

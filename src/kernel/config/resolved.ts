@@ -140,6 +140,8 @@ export interface Route {
   readonly rules: RouteRules;
   /** Which requests are answered before their result is there. */
   readonly async: AsyncRule;
+  /** Whether clients may ask what became of their keys. */
+  readonly lookUp: boolean;
   /** How to learn whether an operation took effect; `null` if the origin is not asked. */
   readonly verify: VerifyRule | null;
   readonly onStoreFailure: StoreFailureRule;

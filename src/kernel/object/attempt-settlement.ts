@@ -20,8 +20,6 @@ export type StepRecord = (event: LifeCycleEvent, attachments: RecordAttachments)
 /** What an event says of a response that is a result, besides what is kept. */
 type Answered = Pick<OriginResponse, "status" | "events">;
 
-const UNREACHABLE = { code: "origin-unreachable" } as const;
-
 export class AttemptSettlement {
   readonly #head: ExchangeHead;
   readonly #record: Started;
@@ -66,12 +64,15 @@ export class AttemptSettlement {
   unanswered(end: UnansweredEnd): AnswerFor | null {
     const settled = this.passed(judgeUnanswered(end), end);
     if (settled === null) return null;
-    const { unknown } = this.#record.policy;
+    const { policy, attempt } = this.#record;
+    const { unknown } = policy;
     const retryAfterMs = settled.record?.state === "failed" ? settled.record.retryFrom - Date.now() : 0;
     switch (end.kind) {
-      case "unreachable":
-        this.refuse(UNREACHABLE);
-        return (head) => problemAnswer(head, UNREACHABLE);
+      case "unreachable": {
+        const unreachable = { code: "origin-unreachable", mayHaveActed: attempt.mayHaveActed } as const;
+        this.refuse(unreachable);
+        return (head) => problemAnswer(head, unreachable);
+      }
       case "dropped":
         this.refuse({ code: "origin-dropped", unknown, retryAfterMs });
         return null;

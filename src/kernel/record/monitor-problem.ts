@@ -4,10 +4,15 @@
 import { notRetryable, type ProblemDescription, retryableProblem } from "./problem-details.ts";
 
 export type MonitorProblem =
+  /** A look-up found no record of this key, for this caller. */
+  | { readonly code: "key-not-known" }
   /** There is no such record, or it is not this caller's, or of another request. It does not say which of these. */
   | { readonly code: "monitor-not-found" }
-  /** The last attempt had no effect, or may be repeated, and no other is made. `lastStatus`: what the origin answered, if it did. */
-  | { readonly code: "attempts-exhausted"; readonly lastStatus: number | null }
+  /**
+   * The last attempt had no effect, or may be repeated, and no other is made. `lastStatus`: what the origin answered, if it did.
+   * `mayHaveActed`: whether one of the attempts may have taken effect.
+   */
+  | { readonly code: "attempts-exhausted"; readonly lastStatus: number | null; readonly mayHaveActed: boolean }
   | { readonly code: "cancel-refused"; readonly why: "in-flight"; readonly retryAfterMs: number }
   | { readonly code: "cancel-refused"; readonly why: "ended" };
 
@@ -18,6 +23,12 @@ export function describeMonitorProblem(problem: MonitorProblem): ProblemDescript
         404,
         "Monitor not found",
         "No request with this key, content and caller is known here. Check the address and the credential. If both are right, the request was cancelled or its record has expired: it may have taken effect, so read its outcome from the API before you send it again.",
+      );
+    case "key-not-known":
+      return notRetryable(
+        404,
+        "Idempotency key not known",
+        "No request with this key is known here for this caller and operation. It may still be on its way, or its record has expired: a new key could do the operation twice. Send the same request with the same key.",
       );
     case "attempts-exhausted":
       return {

@@ -4,7 +4,8 @@ import { notRetryable, type ProblemDescription, retryableProblem } from "./probl
 import type { UnknownRule } from "./record.ts";
 
 export type OriginProblem =
-  | { readonly code: "origin-unreachable" }
+  /** `mayHaveActed`: whether an earlier attempt of the same key may have taken effect. */
+  | { readonly code: "origin-unreachable"; readonly mayHaveActed: boolean }
   | { readonly code: "origin-dropped"; readonly unknown: UnknownRule | "unprotected"; readonly retryAfterMs: number }
   | { readonly code: "origin-timeout"; readonly unknown: UnknownRule; readonly retryAfterMs: number };
 

@@ -104,6 +104,7 @@ export function describeProblem(problem: Problem): ProblemDescription {
       return { ...details, members: { problemCount: problem.problemCount } };
     }
     case "monitor-not-found":
+    case "key-not-known":
     case "attempts-exhausted":
     case "cancel-refused":
       return describeMonitorProblem(problem);
@@ -120,6 +121,52 @@ export function describeProblem(problem: Problem): ProblemDescription {
     case "record-not-found":
     case "change-refused":
       return describeOperatorProblem(problem);
+  }
+}
+
+/**
+ * Whether a client may start its operation afresh with a *new* key, if it sends nothing more with this one: no attempt of this key has taken
+ * effect, may have, or is in flight. Where nobody looked at the record it is false, because an earlier try may have been received. `null`: the
+ * problem is none of an operation.
+ */
+export function isNewKeySafe(problem: Problem): boolean | null {
+  switch (problem.code) {
+    case "key-missing":
+    case "key-invalid":
+    case "too-many-keys":
+      return true;
+    case "origin-unreachable":
+    case "attempts-exhausted":
+      return !problem.mayHaveActed;
+    case "request-invalid":
+    case "body-too-large":
+    case "key-reused":
+    case "in-flight":
+    case "outcome-unknown":
+    case "response-not-kept":
+    case "key-expired":
+    case "origin-dropped":
+    case "origin-timeout":
+    case "store-unavailable":
+    case "credential-invalid":
+    case "identity-unavailable":
+    case "configuration-invalid":
+    case "monitor-not-found":
+    case "key-not-known":
+    case "cancel-refused":
+      return false;
+    case "claim-invalid":
+    case "consumer-unauthorized":
+    case "consumer-throttled":
+    case "operator-unauthorized":
+    case "operator-forbidden":
+    case "operator-throttled":
+    case "operator-request-invalid":
+    case "audit-unavailable":
+    case "operator-not-found":
+    case "record-not-found":
+    case "change-refused":
+      return null;
   }
 }
 

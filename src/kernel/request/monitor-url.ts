@@ -30,6 +30,11 @@ export function acceptsRequests({ routes }: Pick<Config, "routes">): boolean {
   return routes.some(({ async }) => async !== "never");
 }
 
+/** Whether clients of the route may ask about a request at its address: what became of its key, or how far an accepted one is. */
+export function isAskedAbout({ async, lookUp }: Pick<Route, "async" | "lookUp">): boolean {
+  return lookUp || async !== "never";
+}
+
 /** The route of the accepted request; `null`: there is none. */
 export function monitoredRoute(
   { method, path }: Pick<MonitoredRequest, "method" | "path">,

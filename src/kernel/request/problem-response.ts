@@ -1,6 +1,6 @@
 // Turns a problem into a response (RFC 9457), with members by which a client can distinguish it from the origin's own 409 or 422.
 
-import { type CredentialFault, describeProblem, type Problem } from "../record/problem.ts";
+import { type CredentialFault, describeProblem, isNewKeySafe, type Problem } from "../record/problem.ts";
 import { instanceOf } from "../record/units.ts";
 import { ECHO_HEADER, STATUS_HEADER } from "./headers.ts";
 
@@ -27,6 +27,7 @@ export function problemResponse(problem: Problem, echo: string | null, instance 
   if (problem.code === "credential-invalid") headers.set("WWW-Authenticate", challenge(problem.why));
   if (problem.code === "consumer-unauthorized") headers.set("WWW-Authenticate", "Bearer");
   if (problem.code === "request-invalid" && problem.allow !== undefined) headers.set("Allow", problem.allow.join(", "));
+  const newKey = isNewKeySafe(problem);
   const body = {
     type: problemType(problem.code),
     title,
@@ -35,6 +36,7 @@ export function problemResponse(problem: Problem, echo: string | null, instance 
     instance,
     code: problem.code,
     retryable,
+    ...(newKey === null ? null : { safeNewKey: newKey }),
     ...members,
     // A widely used SDK treats every JSON body without an `error` member as a success, whatever the status.
     error: { type: "idempotency_error", code: problem.code, message: detail },

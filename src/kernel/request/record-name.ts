@@ -34,6 +34,11 @@ export async function keyHash(key: string): Promise<string> {
   return keyHashOf(await digest([key]));
 }
 
+/** Whether each part of the scope has a value, and one of them shows a caller, so that no stranger shares it. */
+export function isWholeScope(scope: readonly (string | null)[]): boolean {
+  return isSomebody(scope) && scope.every((value, at) => at % 2 === 0 || value !== null);
+}
+
 /** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it). */
 export function isSomebody(scope: readonly (string | null)[]): boolean {
   return scope.some((value, at) => at % 2 === 1 && value !== null && scope[at - 1] !== "host");

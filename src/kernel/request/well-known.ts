@@ -104,7 +104,7 @@ const EXAMPLES: { readonly [Code in Published["code"]]: Extract<Published, { cod
   "response-not-kept": { code: "response-not-kept", originalStatus: 200 },
   "key-expired": { code: "key-expired", originalStatus: null },
   "body-too-large": { code: "body-too-large", limitBytes: 0 },
-  "origin-unreachable": { code: "origin-unreachable" },
+  "origin-unreachable": { code: "origin-unreachable", mayHaveActed: false },
   "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },
   "origin-timeout": { code: "origin-timeout", unknown: "retry", retryAfterMs: 0 },
   "store-unavailable": { code: "store-unavailable" },
@@ -112,7 +112,8 @@ const EXAMPLES: { readonly [Code in Published["code"]]: Extract<Published, { cod
   "identity-unavailable": { code: "identity-unavailable", retryAfterMs: 0 },
   "configuration-invalid": { code: "configuration-invalid", problemCount: 0 },
   "monitor-not-found": { code: "monitor-not-found" },
-  "attempts-exhausted": { code: "attempts-exhausted", lastStatus: null },
+  "key-not-known": { code: "key-not-known" },
+  "attempts-exhausted": { code: "attempts-exhausted", lastStatus: null, mayHaveActed: false },
   "cancel-refused": { code: "cancel-refused", why: "in-flight", retryAfterMs: 0 },
 };
 

@@ -194,7 +194,9 @@ describe("giving up", () => {
   });
 
   it("reports that nothing happened if every try says so", async () => {
-    const error = await failure(scene([REFUSED, { code: "origin-unreachable" }, REFUSED], { tries: 3 }).send());
+    const error = await failure(
+      scene([REFUSED, { code: "origin-unreachable", mayHaveActed: false }, REFUSED], { tries: 3 }).send(),
+    );
     expect(error).toMatchObject({ outcome: "no-effect", reason: "tries", tries: 3 });
     expect(error.response?.status).toBe(503);
   });
@@ -250,6 +252,7 @@ describe("an invalid option", () => {
 describe("any sequence of answers", () => {
   const step = fc.constantFrom<Step>("lost", "half", "hang", REFUSED, IN_FLIGHT, HELD, CREATED, {
     code: "origin-unreachable",
+    mayHaveActed: false,
   });
 
   it("ends within its bounds, with one key, and claims nothing that a lost try leaves open", async () => {

@@ -129,7 +129,8 @@ describe("following a monitor", () => {
   });
 
   it.each<[problem: Problem, outcome: string]>([
-    [{ code: "attempts-exhausted", lastStatus: 503 }, "unknown"],
+    [{ code: "attempts-exhausted", lastStatus: 503, mayHaveActed: true }, "unknown"],
+    [{ code: "attempts-exhausted", lastStatus: 503, mayHaveActed: false }, "no-effect"],
     [{ code: "monitor-not-found" }, "unknown"],
     [{ code: "credential-invalid", why: "expired" }, "unknown"],
     [{ code: "outcome-unknown", retryAfterMs: null }, "unknown"],

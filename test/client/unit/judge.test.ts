@@ -37,6 +37,7 @@ const known: Record<GatewayCode, ProblemCode> & Record<ProblemCode, GatewayCode>
   "identity-unavailable": "identity-unavailable",
   "configuration-invalid": "configuration-invalid",
   "monitor-not-found": "monitor-not-found",
+  "key-not-known": "key-not-known",
   "attempts-exhausted": "attempts-exhausted",
   "cancel-refused": "cancel-refused",
 };
@@ -54,7 +55,8 @@ const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[]
   [{ code: "key-expired", originalStatus: 201 }, false, "happened"],
   [{ code: "key-expired", originalStatus: null }, false, "unknown"],
   [{ code: "body-too-large", limitBytes: 1 }, false, "no-effect"],
-  [{ code: "origin-unreachable" }, true, "no-effect"],
+  [{ code: "origin-unreachable", mayHaveActed: false }, true, "no-effect"],
+  [{ code: "origin-unreachable", mayHaveActed: true }, true, "unknown"],
   [{ code: "origin-dropped", unknown: "retry", retryAfterMs: 1 }, true, "unknown"],
   [{ code: "origin-dropped", unknown: "verify", retryAfterMs: 1 }, true, "unknown"],
   [{ code: "origin-dropped", unknown: "hold", retryAfterMs: 1 }, false, "unknown"],
@@ -66,7 +68,9 @@ const PROBLEMS: readonly (readonly [Problem, again: boolean, outcome: string])[]
   [{ code: "identity-unavailable", retryAfterMs: 1000 }, true, "no-effect"],
   [{ code: "configuration-invalid", problemCount: 1 }, false, "no-effect"],
   [{ code: "monitor-not-found" }, false, "unknown"],
-  [{ code: "attempts-exhausted", lastStatus: 503 }, true, "unknown"],
+  [{ code: "key-not-known" }, false, "unknown"],
+  [{ code: "attempts-exhausted", lastStatus: 503, mayHaveActed: false }, true, "no-effect"],
+  [{ code: "attempts-exhausted", lastStatus: 503, mayHaveActed: true }, true, "unknown"],
   [{ code: "cancel-refused", why: "in-flight", retryAfterMs: 1000 }, true, "unknown"],
   [{ code: "cancel-refused", why: "ended" }, false, "unknown"],
 ];
@@ -99,6 +103,7 @@ describe("the gateway's own problems, as the gateway writes them", () => {
       title: "",
       detail: "",
       retryable: false,
+      safeNewKey: false,
       instance: null,
       originalStatus: null,
     };

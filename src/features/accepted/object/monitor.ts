@@ -6,7 +6,7 @@ import { isToMonitor, type MonitorReply } from "../../../kernel/record/events.ts
 import type { MonitorProblem } from "../../../kernel/record/monitor-problem.ts";
 import { outcomeOf } from "../../../kernel/record/outcome.ts";
 import type { ClientProblem } from "../../../kernel/record/problem.ts";
-import type { Policy, Started, Unknown, Waiting } from "../../../kernel/record/record.ts";
+import type { Failed, Policy, Started, Unknown, Waiting } from "../../../kernel/record/record.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
 import { ECHO_HEADER, STATUS_HEADER } from "../../../kernel/request/headers.ts";
 import type { ReplayHead } from "../../../kernel/request/message.ts";
@@ -148,7 +148,7 @@ export class MonitorAnswers {
         return given ?? problem(notKept(action.record).problem, echo);
       }
       case "given-up":
-        return ofMonitor({ code: "attempts-exhausted", lastStatus: lastStatusIn(entry) }, echo);
+        return ofMonitor(exhausted(reply.record, entry), echo);
       case "unseen":
         return null;
     }
@@ -248,6 +248,10 @@ function accepted(
     },
   });
   return answerFromResponse(response, "accepted");
+}
+
+function exhausted({ attempt: { mayHaveActed } }: Failed, entry: Entry | null): MonitorProblem {
+  return { code: "attempts-exhausted", lastStatus: lastStatusIn(entry), mayHaveActed };
 }
 
 /** What the origin answered to the last attempt; `null` if it did not. */

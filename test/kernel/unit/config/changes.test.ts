@@ -378,6 +378,7 @@ const ROUTES: Cases = {
   ],
   omit_headers: [[["set-cookie"], []]],
   server_timing: [[false, true]],
+  look_up: [[true, false]],
   // feature: accepted begins
   async: [
     ["never", "prefer"],

@@ -49,6 +49,7 @@ describe("defaults", () => {
       log: "errors",
       encryptResponses: false,
       serverTiming: false,
+      lookUp: true,
       trustForwarded: false,
     });
   });
@@ -148,6 +149,7 @@ describe("what a setting means", () => {
     [{ forward_key: "c".repeat(64) }, { forwardKey: { kind: "step", step: "c".repeat(64) } }],
     [{ log: "all" }, { log: "all" }],
     [{ server_timing: true }, { serverTiming: true }],
+    [{ look_up: false }, { lookUp: false }],
     [{ methods: ["PUT", "DELETE"] }, { methods: ["PUT", "DELETE"] }],
   ])("%j", (settings, resolved) => {
     expect(settingsOf(settings)).toMatchObject(resolved);

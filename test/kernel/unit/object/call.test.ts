@@ -72,6 +72,7 @@ it("is all ways into an object", () => {
       "list-events",
       "list-positions",
       "locate",
+      "look-up",
       "monitor",
       "numbers",
       "observe-example",

@@ -33,7 +33,10 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
     { code: "body-too-large", limitBytes: 1_000 },
     { code: "body-too-large", limitBytes: 1_000, holdsKey: true },
   ],
-  "origin-unreachable": [{ code: "origin-unreachable" }],
+  "origin-unreachable": [
+    { code: "origin-unreachable", mayHaveActed: false },
+    { code: "origin-unreachable", mayHaveActed: true },
+  ],
   "origin-dropped": [
     { code: "origin-dropped", unknown: "hold", retryAfterMs: 40_000 },
     { code: "origin-dropped", unknown: "retry", retryAfterMs: 40_000 },
@@ -54,7 +57,11 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
   "identity-unavailable": [{ code: "identity-unavailable", retryAfterMs: 1_000 }],
   "configuration-invalid": [{ code: "configuration-invalid", problemCount: 2 }],
   "monitor-not-found": [{ code: "monitor-not-found" }],
-  "attempts-exhausted": [{ code: "attempts-exhausted", lastStatus: 503 }],
+  "key-not-known": [{ code: "key-not-known" }],
+  "attempts-exhausted": [
+    { code: "attempts-exhausted", lastStatus: 503, mayHaveActed: false },
+    { code: "attempts-exhausted", lastStatus: 503, mayHaveActed: true },
+  ],
   "cancel-refused": [
     { code: "cancel-refused", why: "in-flight", retryAfterMs: 1_000 },
     { code: "cancel-refused", why: "ended" },
@@ -92,6 +99,7 @@ const MAY_HAVE_TAKEN_EFFECT: ReadonlySet<Problem["code"]> = new Set([
   "origin-timeout",
   "store-unavailable",
   "monitor-not-found",
+  "key-not-known",
 ]);
 
 describe("the texts of problems", () => {

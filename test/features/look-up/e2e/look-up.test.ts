@@ -1,0 +1,172 @@
+// Look-ups of keys over the wire, with effects counted at the origin: what a client is told of its key, and that nobody else is told anything.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { blockWith } from "../../../support/docs.ts";
+import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
+import { withoutInstance } from "../../../support/instance.ts";
+import { type Scene, startScene } from "../../../support/e2e/scene.ts";
+
+const PAGE = "src/features/look-up/README.md";
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await startScene({ timeout: "5s", lock: "8s", shards: 1 }, [
+    { path: "/hold/*" },
+    { path: "/v1/payments" },
+    { path: "/retry/*", unknown: "retry", lock: "5500ms" },
+    { path: "/small/*", max_response_body: 10 },
+    { path: "/put/*", methods: ["PUT"] },
+    { path: "/off/*", look_up: false },
+    { path: "/shared/*", scope: ["none"] },
+    { path: "/two/*", scope: ["header:authorization", "header:x-account"] },
+  ]);
+});
+afterAll(() => scene.close());
+
+type Headers = readonly (readonly [string, string])[];
+
+const ALICE: Headers = [["Authorization", "Bearer alice"]];
+const BOB: Headers = [["Authorization", "Bearer bob"]];
+const LOST = { drop: "after-read" } as const;
+
+const addressOf = (path: string, key: string, more = ""): string =>
+  `/.well-known/idempotency/requests${path}?key=${encodeURIComponent(key)}${more}`;
+
+function ask(target: string, headers: Headers = ALICE, method = "GET"): Promise<RawResponse> {
+  return scene.send({ method, path: target, headers, body: null });
+}
+
+const jsonOf = ({ body }: RawResponse): unknown => JSON.parse(body.toString());
+
+async function toldOf(path: string, key: string, headers = ALICE): Promise<unknown> {
+  return jsonOf(await ask(addressOf(path, key), headers));
+}
+
+describe("a client asks what became of its key", () => {
+  it("while its request is at the API, and when it has its answer", async () => {
+    const key = freshKey();
+    const message = { path: "/hold/pay", key, headers: ALICE };
+    const first = scene.send({ ...message, behave: { status: 201, hold: true, body: "paid" } });
+    await scene.origin.arrived(key);
+    const running = await ask(addressOf("/hold/pay", key));
+    expect([running.status, headerValue(running, "retry-after"), headerValue(running, "cache-control")]).toEqual([
+      200,
+      "1",
+      "no-store",
+    ]);
+    expect(jsonOf(running)).toEqual({ state: "in-flight", next: "wait", safeNewKey: false });
+    await scene.origin.release(key);
+    await first;
+    const told = { state: "completed", next: "send-same", safeNewKey: false, status: 201 };
+    expect(await toldOf("/hold/pay", key)).toEqual(told);
+    const head = await ask(addressOf("/hold/pay", key), ALICE, "HEAD");
+    expect([head.status, head.body.length, headerValue(head, "idempotency-key")]).toEqual([200, 0, key]);
+    expect((await scene.send(message)).body.toString()).toBe("paid");
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it("that was refused: nothing was done, and a new key is safe", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/hold/pay", key, headers: ALICE, behave: { status: 503, effect: false } });
+    expect(await toldOf("/hold/pay", key)).toEqual({ state: "not-done", next: "send-same", safeNewKey: true });
+  });
+
+  it("whose answer was lost: a new key is not safe, whoever decides", async () => {
+    const [held, retried] = [freshKey(), freshKey()];
+    const answers = await Promise.all([
+      scene.send({ path: "/hold/pay", key: held, headers: ALICE, behave: LOST }),
+      scene.send({ path: "/retry/pay", key: retried, headers: ALICE, behave: LOST }),
+    ]);
+    for (const answer of answers) expect(jsonOf(answer)).toMatchObject({ code: "origin-dropped", safeNewKey: false });
+    expect(await toldOf("/hold/pay", held)).toEqual({ state: "unknown", next: "ask-operator", safeNewKey: false });
+    expect(await toldOf("/retry/pay", retried)).toEqual({ state: "in-flight", next: "wait", safeNewKey: false });
+    await expect
+      .poll(() => toldOf("/retry/pay", retried))
+      .toEqual({ state: "unknown", next: "send-same", safeNewKey: false });
+  });
+
+  it("whose answer was too large to keep", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/small/pay", key, headers: ALICE, behave: { status: 201, body: "x".repeat(100) } });
+    expect(await toldOf("/small/pay", key)).toEqual({
+      state: "completed",
+      next: "read-api",
+      safeNewKey: false,
+      status: 201,
+    });
+  });
+
+  it("of another method, which the address names", async () => {
+    const key = freshKey();
+    await scene.send({ method: "PUT", path: "/put/a%2Fb", key, headers: ALICE, behave: { status: 200 } });
+    const told = await ask(addressOf("/put/a%2Fb", key, "&method=PUT"));
+    expect(jsonOf(told)).toMatchObject({ state: "completed", status: 200 });
+    expect((await ask(addressOf("/put/a%2Fb", key))).status).toBe(404);
+  });
+
+  it("which changes nothing: the record, the origin and the time that is left are as before", async () => {
+    const key = freshKey();
+    const before = (await scene.origin.requests()).length;
+    expect(await toldOf("/hold/pay", key)).toMatchObject({ code: "key-not-known", safeNewKey: false });
+    expect((await scene.origin.requests()).length).toBe(before);
+    expect((await scene.send({ path: "/hold/pay", key, headers: ALICE })).status).toBe(201);
+  });
+});
+
+describe("the README", () => {
+  it("has a question that is answered as it says", async () => {
+    const [line = "", ...headers] = blockWith(PAGE, "GET /.well-known").trim().split("\n");
+    const target = line.split(" ")[1] ?? "";
+    const own = headers.map((header): readonly [string, string] => {
+      const [name = "", value = ""] = header.split(": ");
+      return [name, value.replace("…", "me")];
+    });
+    const key = new URL(target, "http://gateway").searchParams.get("key") ?? "";
+    await scene.send({ path: "/v1/payments", key, headers: own, behave: { status: 201 } });
+    expect(jsonOf(await ask(target, own))).toEqual(JSON.parse(blockWith(PAGE, '"state"')));
+  });
+});
+
+describe("nobody else", () => {
+  it("is told anything: of a stranger's key and of none the answer is the same, byte for byte", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/hold/pay", key, headers: ALICE });
+    const none = await ask(addressOf("/hold/pay", key), [["Authorization", "Bearer carol"]]);
+    const stranger = await ask(addressOf("/hold/pay", key), BOB);
+    const bare = await ask(addressOf("/hold/pay", key), []);
+    const told = ({ status, headers, body }: RawResponse): unknown => [
+      status,
+      headers.filter(([name]) => name.toLowerCase() !== "date"),
+      withoutInstance(body.toString()),
+    ];
+    expect(none.status).toBe(404);
+    expect(jsonOf(none)).toMatchObject({ code: "key-not-known", retryable: false, safeNewKey: false });
+    expect(told(stranger)).toEqual(told(none));
+    expect(told(bare)).toEqual(told(none));
+  });
+
+  it("is told where strangers share a scope, or a part of it is missing", async () => {
+    const key = freshKey();
+    await scene.send({ path: "/shared/pay", key, headers: ALICE });
+    await scene.send({ path: "/two/pay", key, headers: ALICE });
+    expect((await ask(addressOf("/shared/pay", key))).status).toBe(404);
+    expect((await ask(addressOf("/two/pay", key))).status).toBe(404);
+    const whole: Headers = [...ALICE, ["X-Account", "7"]];
+    await scene.send({ path: "/two/pay", key, headers: whole });
+    expect((await ask(addressOf("/two/pay", key), whole)).status).toBe(200);
+  });
+});
+
+describe("a question that cannot be answered", () => {
+  it.each([
+    ["on a route that has no look-up", addressOf("/off/pay", "k".repeat(20)), "GET", 404, "key-not-known"],
+    ["about a path that no route protects", addressOf("/open", "k".repeat(20)), "GET", 404, "key-not-known"],
+    ["without a key", "/.well-known/idempotency/requests/hold/pay", "GET", 400, "key-invalid"],
+    ["with another method", addressOf("/hold/pay", "k".repeat(20)), "POST", 405, "request-invalid"],
+  ])("%s: a problem, and nothing is forwarded", async (_, target, method, status, code) => {
+    const before = (await scene.origin.requests()).length;
+    const answer = await ask(target, ALICE, method);
+    expect([answer.status, jsonOf(answer)]).toMatchObject([status, { code }]);
+    expect((await scene.origin.requests()).length).toBe(before);
+  });
+});
