@@ -66,6 +66,7 @@ function outcomeOf(problem: ProblemDetails): Outcome {
     case "identity-unavailable":
     case "configuration-invalid":
     case "too-many-keys":
+    case "key-abandoned":
       return "no-effect";
     // An earlier attempt of the key may have taken effect.
     case "origin-unreachable":

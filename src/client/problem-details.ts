@@ -11,6 +11,7 @@ export type ProblemCode =
   | "outcome-unknown"
   | "response-not-kept"
   | "key-expired"
+  | "key-abandoned"
   | "body-too-large"
   | "origin-unreachable"
   | "origin-dropped"

@@ -29,6 +29,8 @@ export type DivertRequest = (request: Request, url: URL, route: Route) => { read
 
 /** Requests that a feature answers itself. */
 export interface Endpoint {
+  /** With what the paths of its requests begin; absent: any path may be its own. */
+  readonly under?: string;
   /** What becomes of a request: the feature answers it, or refuses it; `null`: it is another's. */
   readonly find: (request: Request, url: URL, findRoute: FindRoute) => OwnRequest | RefusalIntent | null;
   /** Only for tokens of its own. Such an endpoint finds its requests first, whoever's token they carry. */

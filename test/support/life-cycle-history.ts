@@ -58,6 +58,8 @@ export type TimelineEvent =
       readonly settleMs?: number | undefined;
     }
   | { readonly type: "verify"; readonly settleMs?: number | undefined }
+  /** The client gives the key up. */
+  | { readonly type: "abandon" }
   | { readonly type: "tick" }
   /** An operator's change. */
   | { readonly type: "release" | "resolve" | "forget" };
@@ -114,6 +116,7 @@ const event: fc.Arbitrary<TimelineEvent> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ type: fc.constant("verify" as const), settleMs }) },
+  { weight: 1, arbitrary: fc.constant({ type: "abandon" as const }) },
   { weight: 1, arbitrary: fc.constant({ type: "tick" as const }) },
 );
 
@@ -176,6 +179,7 @@ function settled({ settleMs: ms }: { readonly settleMs?: number | undefined }): 
 function eventOf(what: TimelineEvent, started: readonly string[], now: EpochMs): LifeCycleEvent {
   switch (what.type) {
     case "tick":
+    case "abandon":
       return { type: what.type };
     case "verify":
       return { type: what.type, ...settled(what) };

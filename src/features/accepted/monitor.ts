@@ -17,6 +17,7 @@ import {
   type AskedMonitor,
   fullMonitorOf,
   MONITOR_METHODS,
+  MONITOR_PREFIX,
   monitoredRoute,
   monitorIn,
 } from "../../kernel/request/monitor-url.ts";
@@ -66,6 +67,7 @@ interface MonitorRequest extends CallerRequest {
 /** The paths of monitors are the gateway's alone, whatever is asked there. */
 export function monitorEndpoint(ports: MonitorPorts): Endpoint {
   return {
+    under: MONITOR_PREFIX,
     find: (request, url, findRoute) => {
       const asked = monitorIn(url);
       if (asked === null) return null;

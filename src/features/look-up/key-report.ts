@@ -1,7 +1,7 @@
 // What a client learns of its key, by the record as it stands now: what became of the operation, what to do next, and whether it may be started
 // afresh with a new key. Pure and total; it changes nothing, and says nothing that a retry would not.
 
-import type { IdempotencyRecord } from "../../kernel/record/record.ts";
+import { type IdempotencyRecord, isAbandoned } from "../../kernel/record/record.ts";
 import type { DurationMs, EpochMs } from "../../kernel/record/units.ts";
 import { durationMs } from "../../kernel/record/units.ts";
 
@@ -14,6 +14,8 @@ export type KeyState =
   | "unknown"
   /** It took effect, and was answered. */
   | "completed"
+  /** Its client has given it up: no attempt took effect, and none begins any more. */
+  | "abandoned"
   /** It took effect, or may have; of its record only the key is left. */
   | "expired";
 
@@ -24,6 +26,8 @@ export type NextStep =
   | "send-same"
   /** Nothing that is sent with this key brings the outcome: read it from the API. */
   | "read-api"
+  /** Nothing is done with this key any more: with a new one the operation begins afresh. */
+  | "new-key"
   /** The operator of the API decides what happened. */
   | "ask-operator";
 
@@ -69,6 +73,7 @@ export function describeKey(record: IdempotencyRecord, now: EpochMs): KeyReport 
         ...statusOf(record),
       };
     case "remembered":
+      if (isAbandoned(record)) return { state: "abandoned", next: "new-key", safeNewKey: true };
       return { state: "expired", next: "read-api", safeNewKey: false, ...statusOf(record) };
   }
 }

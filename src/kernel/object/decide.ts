@@ -5,6 +5,7 @@
 import { assertForClaimant, type OutcomeReply, type LifeCycleReply } from "../record/events.ts";
 import type { BeginsElsewhere } from "../elsewhere.ts";
 import type { ClientProblem } from "../record/problem.ts";
+import { isAbandoned } from "../record/record.ts";
 import type { Attempt, Completed, IdempotencyRecord, Policy, Started, Unknown } from "../record/record.ts";
 import type { EpochMs } from "../record/units.ts";
 import { isKeyed } from "../encryption/encryption.ts";
@@ -80,7 +81,7 @@ export interface DecisionInputs {
 const TAKE_BODY: ExchangeAction = { kind: "take-body" };
 
 /** The platform counts in periods of 10 or 60 seconds, and does not say when one ends. */
-const NEW_KEYS_RETRY_MS = 10_000;
+export const NEW_KEYS_RETRY_MS = 10_000;
 
 /**
  * What comes before a claim, and needs time; `null`: nothing. Only a new key begins with attempt 1. `count` is set where new keys
@@ -154,7 +155,11 @@ export function outcomeAction(
     case "outcome-unknown":
       return refuseAction(outcomeUnknown(reply.record, now));
     case "key-expired":
-      return refuseAction({ code: "key-expired", originalStatus: reply.record.status });
+      return refuseAction(
+        isAbandoned(reply.record)
+          ? { code: "key-abandoned" }
+          : { code: "key-expired", originalStatus: reply.record.status },
+      );
   }
 }
 

@@ -3,9 +3,10 @@
 import { settledAttempt } from "./verdict.ts";
 import { acceptedAnew } from "./schedule.ts";
 import type { OperatorEvent, LifeCycleStep, RefusedChange } from "./events.ts";
-import type { ExpiringRecord, Failed, IdempotencyRecord, Waiting } from "./record.ts";
+import { ABANDONED_KEY, isAbandoned } from "./record.ts";
+import type { ExpiringRecord, Failed, IdempotencyRecord, Policy, Waiting } from "./record.ts";
 import { changedStep, outcomeReply, unchangedStep } from "./step.ts";
-import { type EpochMs, timeAfter, latestTime } from "./units.ts";
+import { attemptId, type EpochMs, timeAfter, latestTime, NO_LOCK } from "./units.ts";
 
 /**
  * An operator's change. Attempts never overlap, not even when an operator decides: while one may still be running at the
@@ -88,6 +89,33 @@ export function lookAt(
       return unchangedStep(record, outcomeReply(current));
   }
 }
+
+/**
+ * A client gives its key up, so that a new key is safe whatever of this one is still on its way. `current: null`: there is no record, and
+ * what is on its way would begin one. What waits for its turn is cancelled by its monitor.
+ */
+export function abandonKey(
+  record: IdempotencyRecord | null,
+  current: IdempotencyRecord | null,
+  policy: Policy,
+  now: EpochMs,
+): LifeCycleStep {
+  if (current !== null) {
+    if (isAbandoned(current)) return unchangedStep(record, { type: "abandoned" });
+    const { state, attempt } = current;
+    if (state !== "failed" || attempt.mayHaveActed || mayStillRun(current, now))
+      return unchangedStep(record, { type: "not-abandoned", record: current });
+  }
+  const attempt = { id: NO_ATTEMPT, number: 0, startedAt: now, lockedUntil: NO_LOCK, mayHaveActed: false };
+  const expiresAt = timeAfter(now, policy.retentionMs);
+  return changedStep(
+    { state: "remembered", fingerprint: ABANDONED_KEY, attempt, policy, status: null, expiresAt },
+    { type: "abandoned" },
+  );
+}
+
+/** Of a key that was abandoned: no attempt of an exchange has this id. */
+const NO_ATTEMPT = attemptId("abandoned");
 
 /** Only what is not in flight, and cannot be, is cancelled; a monitor that cannot cancel gets what it would see. */
 export function cancelRequest(

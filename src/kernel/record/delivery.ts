@@ -35,6 +35,7 @@ const PROBLEM_CODES: ReadonlySet<string> = new Set(
     "outcome-unknown": true,
     "response-not-kept": true,
     "key-expired": true,
+    "key-abandoned": true,
     "too-many-keys": true,
     "credential-invalid": true,
     "identity-unavailable": true,
@@ -165,6 +166,8 @@ function afterProblem(
         ? dead("outcome-unknown", null)
         : again(delivery, retryAfterMs);
     case "key-reused":
+    // Only clients abandon keys, and a message's record is none of theirs.
+    case "key-abandoned":
       return dead("key-reused", null);
     case "key-missing":
       return dead("key-missing", null);

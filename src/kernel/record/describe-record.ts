@@ -197,7 +197,16 @@ const STATUS_NOT_STORED = "The origin answered. Its status is not stored, becaus
 const ENCRYPTED =
   "The origin answered. Status, headers and body are encrypted: only the caller's own retry opens them.";
 
+const GIVEN_UP_BY_CLIENT: Omit<RecordDescription, "changes"> = {
+  tone: "neutral",
+  headline: "Its client has given the key up. No attempt has taken effect, and none begins any more.",
+  retry: "Every request with the key gets 409 key-abandoned.",
+  advice:
+    "Its client may have done the operation with another key. Once this one is forgotten, a late request with it may do it again.",
+};
+
 function remembered({ attempt, status, encrypted = false }: DescribedRecord): Omit<RecordDescription, "changes"> {
+  if (attempt === 0 && status === null) return GIVEN_UP_BY_CLIENT;
   const withoutStatus = encrypted
     ? `attempt ${attempt} succeeded or may have, which is encrypted`
     : `attempt ${attempt} may have succeeded, and nobody decided`;

@@ -40,6 +40,8 @@ export type LifeCycleEvent =
   | { readonly type: "park"; readonly fingerprint: Fingerprint; readonly message?: ParkedMessage }
   /** A monitor's client wants to know the outcome of the request whose fingerprint begins with `fingerprintPrefix`, or to cancel it. */
   | { readonly type: "look" | "cancel"; readonly fingerprintPrefix: string }
+  /** The key's client gives it up: if no attempt may have taken effect or is in flight, none begins any more. */
+  | { readonly type: "abandon" }
   /** The operation took effect. The answer is the attempt's own or, if `verified`, the origin's answer to a verification. */
   | {
       readonly type: "result";
@@ -151,6 +153,10 @@ export type LifeCycleReply =
   | { readonly type: "parked" }
   /** To a monitor: no attempt took effect, or another may be made, and none will be without another request. */
   | { readonly type: "given-up"; readonly record: Failed }
+  /** To `abandon`: no request with this key starts an attempt any more. */
+  | { readonly type: "abandoned" }
+  /** To `abandon`: an attempt took effect, may have, or is in flight. Nothing has changed. */
+  | { readonly type: "not-abandoned"; readonly record: IdempotencyRecord }
   /** To a monitor: there is no such record, or it is of another request. */
   | { readonly type: "unseen" }
   /** To `verify`: verify at the origin now. */
@@ -194,6 +200,8 @@ type OtherReply = Extract<
   {
     readonly type:
       | "given-up"
+      | "abandoned"
+      | "not-abandoned"
       | "unseen"
       | "parked"
       | "verify"
@@ -207,6 +215,8 @@ type OtherReply = Extract<
 
 const TO_OTHERS = {
   "given-up": true,
+  abandoned: true,
+  "not-abandoned": true,
   unseen: true,
   parked: true,
   verify: true,

@@ -5,9 +5,10 @@
 // alarm that ran in between makes no difference to the result of any later event.
 
 import { applyAttemptEvent, givenUp, negativeCountsFrom, notMade, outcomeUnknown, settledAttempt } from "./verdict.ts";
-import { applyOperatorEvent, cancelRequest, lookAt } from "./decision.ts";
+import { abandonKey, applyOperatorEvent, cancelRequest, lookAt } from "./decision.ts";
 import { broughtBack, acceptanceWith, isTooLate, parkedAcceptance } from "./schedule.ts";
 import type { LifeCycleEvent, LifeCycleStep } from "./events.ts";
+import { isAbandoned } from "./record.ts";
 import type {
   Attempt,
   Acceptance,
@@ -44,6 +45,9 @@ export function step(
 ): LifeCycleStep {
   const current = applyTime(record, now);
   if (current === null) return stepWithoutRecord(record, event, policy, now);
+  // Whatever it asks for: nobody knows what the key was for.
+  if ((event.type === "request" || event.type === "claim") && isAbandoned(current))
+    return applyRequest(record, current, event, policy, now);
   switch (event.type) {
     case "request":
       if (event.fingerprint !== current.fingerprint && event.otherFingerprint !== current.fingerprint)
@@ -74,6 +78,8 @@ export function step(
     }
     case "look":
       return lookAt(record, current, event.fingerprintPrefix);
+    case "abandon":
+      return abandonKey(record, current, policy, now);
     case "cancel":
       return cancelRequest(record, current, event.fingerprintPrefix, now);
     case "result":
@@ -143,6 +149,8 @@ function stepWithoutRecord(
       const none = { id: attemptId, number: 0, mayHaveActed: false };
       return claim(fingerprint, { ...none, startedAt: now, lockedUntil: NO_LOCK }, event, policy, now);
     }
+    case "abandon":
+      return abandonKey(expired, null, policy, now);
     case "look":
     case "cancel":
       return unchangedStep(expired, { type: "unseen" });

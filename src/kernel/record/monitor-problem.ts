@@ -51,7 +51,7 @@ export function describeMonitorProblem(problem: MonitorProblem): ProblemDescript
         : notRetryable(
             409,
             "Not cancelled",
-            "The operation has its result, or may have taken effect, so it can no longer be cancelled. Read the monitor to see which.",
+            "The operation has its result, or may have taken effect, so it can no longer be cancelled. Read its monitor, or look its key up, to see which.",
           );
   }
 }

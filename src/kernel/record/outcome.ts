@@ -64,6 +64,8 @@ export function outcomeOf(code: ClientProblemCode): ExchangeOutcome {
       return "mismatch";
     case "response-not-kept":
       return "not-kept";
+    case "key-abandoned":
+      return "key-expired";
     case "key-missing":
     case "key-invalid":
     case "request-invalid":

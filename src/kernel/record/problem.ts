@@ -30,6 +30,8 @@ export type ClientProblem =
   | { readonly code: "response-not-kept"; readonly originalStatus: number | null }
   /** `originalStatus` is `null` when no result was ever known, or when the record was encrypted. */
   | { readonly code: "key-expired"; readonly originalStatus: number | null }
+  /** The key's client has given it up, and this request came after that. */
+  | { readonly code: "key-abandoned" }
   /** `holdsKey`: the limit is that of a body in which a key is looked for. */
   | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holdsKey?: true }
   | OriginProblem
@@ -70,6 +72,7 @@ export function describeProblem(problem: Problem): ProblemDescription {
     case "outcome-unknown":
     case "response-not-kept":
     case "key-expired":
+    case "key-abandoned":
       return describeRecordProblem(problem);
     case "origin-unreachable":
     case "origin-dropped":
@@ -134,6 +137,7 @@ export function isNewKeySafe(problem: Problem): boolean | null {
     case "key-missing":
     case "key-invalid":
     case "too-many-keys":
+    case "key-abandoned":
       return true;
     case "origin-unreachable":
     case "attempts-exhausted":
@@ -213,7 +217,7 @@ function describeRequestProblem(
 
 /** The record of the key lets nothing pass. */
 function describeRecordProblem(
-  problem: Of<"key-reused" | "in-flight" | "outcome-unknown" | "response-not-kept" | "key-expired">,
+  problem: Of<"key-reused" | "in-flight" | "outcome-unknown" | "response-not-kept" | "key-expired" | "key-abandoned">,
 ): ProblemDescription {
   switch (problem.code) {
     case "key-reused":
@@ -254,6 +258,12 @@ function describeRecordProblem(
       );
       return originalStatus === null ? details : { ...details, members: { originalStatus } };
     }
+    case "key-abandoned":
+      return notRetryable(
+        409,
+        "Idempotency key abandoned",
+        "The client of this idempotency key has given it up before the operation was done, so this request came too late. Nothing was sent to the API. If the operation is still wanted, send it with a new key.",
+      );
     case "key-expired": {
       const { originalStatus } = problem;
       const what = originalStatus === null ? "may have taken effect" : `was answered with status ${originalStatus}`;

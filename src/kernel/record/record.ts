@@ -12,7 +12,7 @@
 
 import type { EventPublication } from "./outbox.ts";
 import type { ParkedMessage } from "./parked-message.ts";
-import type { AttemptId, DurationMs, EpochMs, Fingerprint } from "./units.ts";
+import { type AttemptId, type DurationMs, type EpochMs, type Fingerprint, fingerprint } from "./units.ts";
 
 /**
  * What follows an attempt whose outcome is unknown. `hold`: no other attempt, until an operator decides. `verify`: a verification at
@@ -134,9 +134,17 @@ export interface Completed extends RecordBase {
 /** The operation took effect, or may have. Its response is erased and only the key is left, so that a late duplicate starts nothing. */
 export interface Remembered extends RecordBase {
   readonly state: "remembered";
-  /** Of the result; `null` if none was ever known. */
+  /** Of the result; `null` if none was ever known, or if there is none because the key was abandoned. */
   readonly status: number | null;
   readonly expiresAt: EpochMs;
+}
+
+/** In the place of the fingerprint of a key that its client has abandoned: no request has it. */
+export const ABANDONED_KEY = fingerprint("abandoned");
+
+/** Whether the key's client has abandoned it: no attempt took effect, and none begins any more. */
+export function isAbandoned(record: IdempotencyRecord): boolean {
+  return record.state === "remembered" && record.fingerprint === ABANDONED_KEY;
 }
 
 /** A started record does not expire: its lock ends. A waiting one does not either: its attempt begins. */

@@ -224,6 +224,7 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
     case "unreadable":
     case "park":
     case "look":
+    case "abandon":
     case "cancel":
     case "absent":
     case "release":
@@ -285,6 +286,7 @@ function eventOf({ attempt }: IdempotencyRecord, event: LifeCycleEvent, now: Epo
     case "due":
     case "park":
     case "look":
+    case "abandon":
     case "request":
     case "claim":
     case "renew":

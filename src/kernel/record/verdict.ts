@@ -189,7 +189,8 @@ export function outcomeUnknown(
 
 type AttemptEvent = Exclude<
   LifeCycleEvent,
-  OperatorEvent | { type: "request" | "claim" | "verify" | "tick" | "due" | "unreadable" | "park" | "look" | "cancel" }
+  | OperatorEvent
+  | { type: "request" | "claim" | "verify" | "tick" | "due" | "unreadable" | "park" | "look" | "abandon" | "cancel" }
 >;
 
 /** Applies an event of the attempt that owns the record, even if it arrives after the lock has ended. */

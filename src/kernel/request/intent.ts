@@ -94,7 +94,8 @@ export function intentReader(
   const withTokens = endpoints.filter(({ tokens }) => tokens !== undefined);
   const others = endpoints.filter(({ tokens }) => tokens === undefined);
   const findIn = (some: readonly Endpoint[], request: Request, url: URL): OwnRequest | RefusalIntent | null => {
-    for (const { find } of some) {
+    for (const { under, find } of some) {
+      if (under !== undefined && !url.pathname.startsWith(under)) continue;
       const found = find(request, url, findRoute);
       if (found !== null) return found;
     }

@@ -161,7 +161,8 @@ function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwar
  */
 export async function forwardUnprotected({ head, body }: ExchangeMessage, target: Fetcher | null): Promise<Response> {
   const names = logNames(head);
-  if (target === null) return problemResponse({ code: "origin-unreachable", mayHaveActed: false }, head.request.echo, names.instance);
+  if (target === null)
+    return problemResponse({ code: "origin-unreachable", mayHaveActed: false }, head.request.echo, names.instance);
   console.error({ message: "record unreachable, request forwarded UNPROTECTED", ...names });
   const { method, url, headers, hasBody } = head.call;
   try {

@@ -103,6 +103,7 @@ const EXAMPLES: { readonly [Code in Published["code"]]: Extract<Published, { cod
   "outcome-unknown": { code: "outcome-unknown", retryAfterMs: null },
   "response-not-kept": { code: "response-not-kept", originalStatus: 200 },
   "key-expired": { code: "key-expired", originalStatus: null },
+  "key-abandoned": { code: "key-abandoned" },
   "body-too-large": { code: "body-too-large", limitBytes: 0 },
   "origin-unreachable": { code: "origin-unreachable", mayHaveActed: false },
   "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },

@@ -173,7 +173,7 @@ describe("onceway/client", () => {
     await scene.origin.behave({ key }, { status: 503, effect: false });
     const monitor = await post202(key);
     const end = await failure(follow(monitor, asCaller));
-    expect(end).toMatchObject({ outcome: "unknown", reason: "final", key, problem: { code: "attempts-exhausted" } });
+    expect(end).toMatchObject({ outcome: "no-effect", reason: "final", key, problem: { code: "attempts-exhausted" } });
     const strange = await failure(follow(monitor, { headers: { Authorization: "Bearer b" } }));
     expect(strange).toMatchObject({ outcome: "unknown", reason: "final", problem: { code: "monitor-not-found" } });
   });

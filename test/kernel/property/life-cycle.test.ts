@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { step } from "../../../src/kernel/record/life-cycle.ts";
 import { deadlineOf } from "../../../src/kernel/record/step.ts";
-import type { ExpiringRecord, Policy } from "../../../src/kernel/record/record.ts";
+import { type ExpiringRecord, isAbandoned, type Policy } from "../../../src/kernel/record/record.ts";
 import { epochMs } from "../../../src/kernel/record/units.ts";
 import {
   history,
@@ -53,6 +53,8 @@ describe("life cycle over any history", () => {
             for (const until of lockedUntil.values()) expect(until).toBeLessThanOrEqual(now);
             lockedUntil.set(reply.record.attempt.id, reply.record.attempt.lockedUntil);
           }
+          if (reply.type === "abandoned")
+            for (const until of lockedUntil.values()) expect(until).toBeLessThanOrEqual(now);
           if (reply.type !== "settled" || !("attemptId" in event)) continue;
           if (event.type === "renew" && record !== null) lockedUntil.set(event.attemptId, record.attempt.lockedUntil);
           // A result or a refusal ends the attempt. After an ambiguous answer it may still run, also when the origin
@@ -104,13 +106,33 @@ describe("life cycle over any history", () => {
       (taken) => {
         let forbiddenUntil = 0;
         for (const { event, reply, record, now } of taken) {
-          if (reply.type === "start") expect(now).toBeGreaterThanOrEqual(forbiddenUntil);
+          if (reply.type === "start" || reply.type === "abandoned") expect(now).toBeGreaterThanOrEqual(forbiddenUntil);
           if (reply.type === "settled" && event.type === "result" && record?.state === "completed") {
             forbiddenUntil = rememberedUntil(record);
           }
           if (reply.type === "changed" && event.type === "resolve" && record?.state === "completed") {
             forbiddenUntil = rememberedUntil(record);
           }
+          if (reply.type === "changed" && event.type === "forget") forbiddenUntil = 0;
+        }
+      },
+      undefined,
+      operatedHistory,
+    );
+  });
+
+  it("starts nothing after its client has given the key up, for as long as that is kept, unless an operator forgets it", () => {
+    checkHistories(
+      (taken) => {
+        let forbiddenUntil = 0;
+        for (const { event, reply, record, before, now } of taken) {
+          if (reply.type === "start") expect(now).toBeGreaterThanOrEqual(forbiddenUntil);
+          if (reply.type === "abandoned") {
+            expect(record).toMatchObject({ state: "remembered", attempt: { mayHaveActed: false } });
+            if (record?.state === "remembered") forbiddenUntil = record.expiresAt;
+            if (record !== before) expect(forbiddenUntil).toBe(now + RETENTION_MS);
+          }
+          if (event.type === "request" && now < forbiddenUntil) expect(reply.type).toBe("key-expired");
           if (reply.type === "changed" && event.type === "forget") forbiddenUntil = 0;
         }
       },
@@ -128,6 +150,7 @@ describe("life cycle over any history", () => {
             expect(now).toBeGreaterThanOrEqual(unknownUntil);
             unknownUntil = 0;
           }
+          if (reply.type === "abandoned") expect(now).toBeGreaterThanOrEqual(unknownUntil);
           const isOpen = record?.state === "failed" || record?.state === "unknown";
           const isLost = before?.state === "started" && event.type !== "refused" && event.type !== "release";
           if (isOpen && isLost && event.type !== "absent") unknownUntil = rememberedUntil(record);
@@ -277,10 +300,10 @@ describe("life cycle over any history", () => {
     );
   });
 
-  it("never touches a record for a reused key, and checks for it in every state", () => {
+  it("never touches a record for a reused key, and checks for it in every state but that of an abandoned key", () => {
     checkHistories((taken) => {
       for (const { event, before, record, reply, now, policy } of taken) {
-        if (event.type !== "request" || before === null) continue;
+        if (event.type !== "request" || before === null || isAbandoned(before)) continue;
         const alive = step(before, { type: "tick" }, policy, now).record !== null;
         const differs = event.fingerprint !== before.fingerprint;
         expect(reply.type === "key-reused").toBe(alive && differs);

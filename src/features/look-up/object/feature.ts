@@ -1,24 +1,68 @@
-// What became of a key, within its object.
+// What became of a key, within its object; and that nothing becomes of it any more.
 
 import { answerCall } from "../../../kernel/call.ts";
 import type { GivenOrElsewhere, PlacedRecord } from "../../../kernel/elsewhere.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
-import { epochMs } from "../../../kernel/record/units.ts";
-import { LOOK_UP_CALL } from "../look-up-question.ts";
-import { describeKey, leastSafe, type KeyReport } from "../key-report.ts";
+import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
+import { describeKey, type KeyReport, leastSafe } from "../key-report.ts";
+import { ABANDON_CALL, type KeyAbandonment, type AbandonmentAnswer, LOOK_UP_CALL } from "../look-up-question.ts";
 
-export function lookUpObject({ ledger, steps, elsewhere }: ObjectKernel): ObjectFeature {
-  const lookUp = (placed: PlacedRecord): GivenOrElsewhere<KeyReport | null> => {
-    const { id, olderIds = [] } = placed.record;
-    const now = epochMs(Date.now());
-    const names = new Set([id, ...olderIds, ...(ledger.aliases.exist ? ledger.aliases.targets(id).ids : [])]);
-    const reports = [...names].flatMap((name) => {
-      const entry = ledger.find(name);
-      const record = entry === null ? null : steps.see(name, entry.record, now);
-      return record === null ? [] : [describeKey(record, now)];
-    });
-    const given = leastSafe(reports);
-    return (given === null ? elsewhere(placed, now) : null) ?? { kind: "given", given };
+export function lookUpObject(kernel: ObjectKernel): ObjectFeature {
+  const abandon = async (asked: KeyAbandonment): Promise<GivenOrElsewhere<AbandonmentAnswer>> => {
+    const { placed, newKeys } = asked;
+    if (newKeys !== undefined && reportsOf(placed, kernel, epochMs(Date.now())).length === 0) {
+      if (!(await kernel.newKeys.mayBegin(placed.record.id, newKeys)))
+        return { kind: "given", given: { kind: "too-many-keys" } };
+    }
+    const answer = abandonNow(asked, kernel, epochMs(Date.now()));
+    kernel.restoreAlarm();
+    return answer;
   };
-  return { name: "look-up", calls: [answerCall(LOOK_UP_CALL, lookUp)] };
+  return {
+    name: "look-up",
+    calls: [answerCall(LOOK_UP_CALL, (placed) => lookUp(placed, kernel)), answerCall(ABANDON_CALL, abandon)],
+  };
+}
+
+/** More records may be meant than one question looks at. */
+const NOT_ALL_SEEN: KeyReport = { state: "unknown", next: "send-same", safeNewKey: false };
+
+function lookUp(placed: PlacedRecord, kernel: ObjectKernel): GivenOrElsewhere<KeyReport | null> {
+  const now = epochMs(Date.now());
+  const given = leastSafe(reportsOf(placed, kernel, now).map(([, report]) => report));
+  return (given === null ? kernel.elsewhere(placed, now) : null) ?? { kind: "given", given };
+}
+
+/** In one turn: what it sees is what it ends. The answer leaves the object when the change is durable. */
+function abandonNow(
+  { placed, label, policy }: KeyAbandonment,
+  kernel: ObjectKernel,
+  now: EpochMs,
+): GivenOrElsewhere<AbandonmentAnswer> {
+  const found = reportsOf(placed, kernel, now);
+  const report = leastSafe(found.map(([, one]) => one));
+  if (report !== null && !report.safeNewKey) return { kind: "given", given: { kind: "refused", report } };
+  const elsewhere = found.length === 0 ? kernel.elsewhere(placed, now) : null;
+  if (elsewhere !== null) return elsewhere;
+  // Under its own name too: a request that is on its way looks there first.
+  for (const id of new Set([placed.record.id, ...found.map(([name]) => name)])) {
+    const { reply } = kernel.steps.take(id, { type: "abandon" }, policy, now, { label, placed });
+    if (reply.type !== "abandoned") throw new TypeError(`a key that nothing came of was not abandoned: ${reply.type}`);
+  }
+  return { kind: "given", given: { kind: "abandoned" } };
+}
+
+/** Of each record that the key may mean, as time has left it. */
+function reportsOf(
+  { record: { id, olderIds = [] } }: PlacedRecord,
+  { ledger, steps }: ObjectKernel,
+  now: EpochMs,
+): readonly (readonly [RecordId, KeyReport])[] {
+  const { ids, isCut } = ledger.aliases.exist ? ledger.aliases.targets(id) : { ids: [], isCut: false };
+  const reports = [...new Set([id, ...olderIds, ...ids])].flatMap((name) => {
+    const entry = ledger.find(name);
+    const record = entry === null ? null : steps.see(name, entry.record, now);
+    return record === null ? [] : [[name, describeKey(record, now)] as const];
+  });
+  return isCut ? [...reports, [id, NOT_ALL_SEEN]] : reports;
 }

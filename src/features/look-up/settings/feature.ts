@@ -12,7 +12,7 @@ export const lookUpEntries = {
 export const lookUpTexts: TextsOf<typeof lookUpEntries> = {
   look_up: {
     description:
-      "Whether clients may ask what became of a key, with their own credential and without its request: `GET /.well-known/idempotency/requests` " +
+      "Whether clients may ask what became of a key, or give it up, with their own credential and without its request: `GET /.well-known/idempotency/requests` " +
       "with the request's path behind it, and `?key=`. The answer has a state, what to do next, and whether a new key is safe; never the response.",
     onChange: "applies at once",
   },

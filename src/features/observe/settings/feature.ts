@@ -15,10 +15,15 @@ export const observeSettings: FeatureSettings<TrialSettings> = {
   read: () => ({ check: (rules) => rules.flatMap(trialProblems), resolveRoute }),
 };
 
-/** An observed route leaves answers to pages, and preflights, to the origin, as if it were not there. */
+/**
+ * An observed route leaves answers to pages, and preflights, to the origin, as if it were not there. As long as some keys of a route are not protected,
+ * nobody can give one up.
+ */
 function resolveRoute(route: Route, settings: FullSettings & TrialSettings): Route {
   const trial = trialOf(settings);
-  return trial === null ? route : { ...route, trial, cors: trial.protectedShare === 0 ? null : route.cors };
+  return trial === null
+    ? route
+    : { ...route, trial, lookUp: false, cors: trial.protectedShare === 0 ? null : route.cors };
 }
 
 type Contradiction = readonly [setting: string, isSet: boolean, why: string];

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { blockWith } from "../../../support/docs.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { withoutInstance } from "../../../support/instance.ts";
-import { type Scene, startScene } from "../../../support/e2e/scene.ts";
+import { removeGateway, type Scene, startScene } from "../../../support/e2e/scene.ts";
 
 const PAGE = "src/features/look-up/README.md";
 
@@ -12,6 +12,7 @@ let scene: Scene;
 beforeAll(async () => {
   scene = await startScene({ timeout: "5s", lock: "8s", shards: 1 }, [
     { path: "/hold/*" },
+    { path: "/short/*", timeout: "2s", lock: "2500ms", retention: "3s" },
     { path: "/v1/payments" },
     { path: "/retry/*", unknown: "retry", lock: "5500ms" },
     { path: "/small/*", max_response_body: 10 },
@@ -124,6 +125,112 @@ describe("the README", () => {
     const key = new URL(target, "http://gateway").searchParams.get("key") ?? "";
     await scene.send({ path: "/v1/payments", key, headers: own, behave: { status: 201 } });
     expect(jsonOf(await ask(target, own))).toEqual(JSON.parse(blockWith(PAGE, '"state"')));
+  });
+});
+
+describe("a client gives its key up", () => {
+  const abandon = (path: string, key: string, headers = ALICE): Promise<RawResponse> =>
+    ask(addressOf(path, key), headers, "DELETE");
+
+  it("that nobody has seen: a request that comes late is not sent, whatever it says", async () => {
+    const key = freshKey();
+    const gone = await abandon("/hold/pay", key);
+    expect([gone.status, headerValue(gone, "idempotency-status")]).toEqual([204, "abandoned"]);
+    expect(await toldOf("/hold/pay", key)).toEqual({ state: "abandoned", next: "new-key", safeNewKey: true });
+    for (const body of ['{"amount":1}', '{"amount":2}']) {
+      const late = await scene.send({ path: "/hold/pay", key, headers: ALICE, body });
+      expect([late.status, jsonOf(late)]).toMatchObject([409, { code: "key-abandoned", safeNewKey: true }]);
+    }
+    expect((await abandon("/hold/pay", key)).status).toBe(204);
+    expect(await scene.origin.effects(key)).toBe(0);
+    // Of another caller it is another key.
+    expect((await scene.send({ path: "/hold/pay", key, headers: BOB })).status).toBe(201);
+  });
+
+  it("of which no attempt took effect", async () => {
+    const key = freshKey();
+    const message = { path: "/hold/pay", key, headers: ALICE };
+    await scene.send({ ...message, behave: { status: 503, effect: false } });
+    expect((await abandon("/hold/pay", key)).status).toBe(204);
+    expect(jsonOf(await scene.send(message))).toMatchObject({ code: "key-abandoned" });
+    expect(await scene.origin.effects(key)).toBe(0);
+  });
+
+  it("and does not get it if an attempt is in flight, may have taken effect, or has", async () => {
+    const [running, lost, done, retried] = [freshKey(), freshKey(), freshKey(), freshKey()];
+    const first = scene.send({ path: "/hold/pay", key: running, headers: ALICE, behave: { hold: true, status: 201 } });
+    await scene.origin.arrived(running);
+    await scene.send({ path: "/hold/pay", key: lost, headers: ALICE, behave: LOST });
+    await scene.send({ path: "/retry/pay", key: retried, headers: ALICE, behave: LOST });
+    await scene.send({ path: "/hold/pay", key: done, headers: ALICE, behave: { status: 201, body: "done" } });
+    const inFlight = await abandon("/hold/pay", running);
+    expect([inFlight.status, headerValue(inFlight, "retry-after"), jsonOf(inFlight)]).toMatchObject([
+      409,
+      "1",
+      { code: "cancel-refused", safeNewKey: false },
+    ]);
+    for (const [path, key] of [
+      ["/hold/pay", lost],
+      ["/hold/pay", done],
+      ["/retry/pay", retried],
+    ] as const) {
+      expect(jsonOf(await abandon(path, key))).toMatchObject({ code: "cancel-refused", safeNewKey: false });
+    }
+    await scene.origin.release(running);
+    expect((await first).status).toBe(201);
+    await expect.poll(() => toldOf("/retry/pay", retried)).toMatchObject({ state: "unknown", next: "send-same" });
+    expect((await abandon("/retry/pay", retried)).status).toBe(409);
+    expect((await scene.send({ path: "/hold/pay", key: done, headers: ALICE })).body.toString()).toBe("done");
+  });
+
+  it("as long as its record would be kept", async () => {
+    const key = freshKey();
+    expect((await abandon("/short/pay", key)).status).toBe(204);
+    await expect.poll(() => toldOf("/short/pay", key)).toMatchObject({ code: "key-not-known" });
+    expect((await scene.send({ path: "/short/pay", key, headers: ALICE })).status).toBe(201);
+  });
+
+  it("before the gateway is killed: what was answered 204 is not done after it, either", async () => {
+    const own = await startScene({}, [{ path: "/pay" }]);
+    const key = freshKey();
+    const gone = await own.send({ method: "DELETE", path: addressOf("/pay", key), headers: ALICE, body: null });
+    await own.gateway.kill9();
+    const again = await own.gateway.restart();
+    const late = await own.send({ path: "/pay", key, headers: ALICE });
+    expect([gone.status, jsonOf(late), await own.origin.effects(key)]).toMatchObject([
+      204,
+      { code: "key-abandoned" },
+      0,
+    ]);
+    await removeGateway(again);
+    await own.origin.close();
+  });
+
+  it("while its request is sent at the same time: it is done or given up, never both", async () => {
+    const both = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const key = freshKey();
+        const [sent, gone] = await Promise.all([
+          scene.send({ path: "/hold/pay", key, headers: ALICE }),
+          abandon("/hold/pay", key),
+        ]);
+        return { sent: sent.status, gone: gone.status, effects: await scene.origin.effects(key) };
+      }),
+    );
+    for (const { sent, gone, effects } of both) {
+      expect([
+        { sent: 201, gone: 409, effects: 1 },
+        { sent: 409, gone: 204, effects: 0 },
+      ]).toContainEqual({ sent, gone, effects });
+    }
+  });
+
+  it("only with its own credential, and where no stranger shares its scope", async () => {
+    const key = freshKey();
+    expect((await abandon("/shared/pay", key)).status).toBe(404);
+    expect((await abandon("/hold/pay", key, [])).status).toBe(404);
+    expect((await abandon("/hold/pay", key, BOB)).status).toBe(204);
+    expect((await scene.send({ path: "/hold/pay", key, headers: ALICE })).status).toBe(201);
   });
 });
 

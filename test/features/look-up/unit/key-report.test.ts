@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { describeKey, leastSafe, type KeyReport } from "../../../../src/features/look-up/key-report.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
-import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
+import { ABANDONED_KEY, type IdempotencyRecord, type Policy } from "../../../../src/kernel/record/record.ts";
 import { attemptId, durationMs, epochMs, fingerprint } from "../../../../src/kernel/record/units.ts";
 
 const NOW = epochMs(1_000_000);
@@ -89,6 +89,11 @@ const ROWS: readonly (readonly [string, IdempotencyRecord, KeyReport])[] = [
     { state: "expired", next: "read-api", safeNewKey: false, status: 201 },
   ],
   [
+    "was abandoned",
+    { state: "remembered", status: null, expiresAt: at(9000), ...base(), fingerprint: ABANDONED_KEY },
+    { state: "abandoned", next: "new-key", safeNewKey: true },
+  ],
+  [
     "has expired without a result",
     { state: "remembered", status: null, expiresAt: at(9000), ...base() },
     { state: "expired", next: "read-api", safeNewKey: false },
@@ -108,12 +113,13 @@ describe("what a client is told of a record that", () => {
       unknown: ["start", "outcome-unknown"],
       completed: ["replay", "not-kept"],
       expired: ["key-expired"],
+      abandoned: ["key-expired"],
     }[state];
     expect(replies).toContain(reply.type);
     if (next === "send-same") expect(["start", "replay"]).toContain(reply.type);
-    // Safe is only what would begin, and has never acted.
+    // Safe is only what would begin, and has never acted, or what never begins.
     const begins = reply.type === "start" && !reply.record.attempt.mayHaveActed;
-    expect(safeNewKey).toBe(begins);
+    expect(safeNewKey).toBe(begins || state === "abandoned");
   });
 });
 

@@ -45,6 +45,7 @@ it("is all ways into an object", () => {
   );
   expect(names.toSorted((one, other) => one.localeCompare(other))).toMatchInlineSnapshot(`
     [
+      "abandon",
       "alerts",
       "alive",
       "audit-begin",

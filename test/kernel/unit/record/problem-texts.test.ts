@@ -29,6 +29,7 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
     { code: "key-expired", originalStatus: 201 },
     { code: "key-expired", originalStatus: null },
   ],
+  "key-abandoned": [{ code: "key-abandoned" }],
   "body-too-large": [
     { code: "body-too-large", limitBytes: 1_000 },
     { code: "body-too-large", limitBytes: 1_000, holdsKey: true },
