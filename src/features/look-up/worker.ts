@@ -101,10 +101,10 @@ async function answerKeyQuestion(
   });
   const [id] = await namesIn(route.layouts.own);
   const own = { key, echo, scopes, caller, id, placedIn };
-  return method === "DELETE" ? abandon(own, kernel) : lookUp(own, method === "HEAD", kernel);
+  return method === "DELETE" ? abandon(own, kernel) : reportOnKey(own, method === "HEAD", kernel);
 }
 
-async function lookUp(own: CallersKey, isHead: boolean, kernel: WorkerKernel): Promise<Response> {
+async function reportOnKey(own: CallersKey, isHead: boolean, kernel: WorkerKernel): Promise<Response> {
   const answer = await askKeyObject(own, kernel, LOOK_UP_CALL, (placed) => placed);
   if (answer === null) return problemResponse({ code: "store-unavailable" }, own.echo);
   return answer.given === null ? problemResponse(NOT_KNOWN, own.echo) : reportResponse(answer.given, own.echo, isHead);
