@@ -109,11 +109,14 @@ const functions: ReadingFunctions = {
   graphqlReader, // feature: graphql
   canonicalMultipart, // feature: forms
 };
+// feature: observe begins
 /** Of routes on trial. */
-const divert: DivertRequest = (asked, _url, route) => {
-  if (decideTrial(asked, route) !== "protect") return { tap: null }; // feature: observe
-  return null;
-};
+const divertTrial: DivertRequest = (asked, _url, route) =>
+  decideTrial(asked, route) === "protect" ? null : { tap: null };
+// feature: observe ends
+const diverts: readonly DivertRequest[] = [
+  divertTrial, // feature: observe
+];
 const ports = readingFeatures(functions, { network: { fetch: unused }, target: unused, waitUntil: unused });
 
 const BODY = JSON.stringify({ id: "k1", at: 1, tenant: "t1", query: "mutation { pay }" });
@@ -160,7 +163,7 @@ async function tryRequest(
     ...SECRETS,
   });
   const given = request(forwardedHost);
-  const intent = intentReader(config, () => false, [], divert)(given, new URL(given.url));
+  const intent = intentReader(config, () => false, [], diverts[0])(given, new URL(given.url));
   if (intent.kind === "pass") return { kind: "unprotected", ...NONE };
   if (intent.kind !== "exchange" && intent.kind !== "search") return { kind: "refused", ...NONE };
   const telemetry = { log: "none", serverTiming: false, trace: null } as const;
