@@ -1,6 +1,9 @@
 // Loopback ports: finds a free one, waits until a server answers on it, or until nothing listens there.
 
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { rawRequest } from "./http.ts";
 
@@ -13,12 +16,49 @@ const PORTS = 20_000;
 /** Processes that run side by side begin far from each other. */
 let next = (process.pid * 1009) % PORTS;
 
+/**
+ * A file for each port that a process has been given, with that process's id: from then until a gateway listens on it, the port looks free to all others.
+ */
+const TAKEN = join(tmpdir(), `onceway-ports-${userInfo().uid}`);
+
+const taken: string[] = [];
+process.on("exit", () => {
+  for (const file of taken) rmSync(file, { force: true });
+});
+
+/** False if another process that still runs has it. */
+function take(port: number): boolean {
+  mkdirSync(TAKEN, { recursive: true });
+  const file = join(TAKEN, String(port));
+  try {
+    if (!isRunning(Number(readFileSync(file, "utf8")))) rmSync(file, { force: true });
+  } catch {
+    // Nobody has it.
+  }
+  try {
+    writeFileSync(file, String(process.pid), { flag: "wx" });
+  } catch {
+    return false;
+  }
+  taken.push(file);
+  return true;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** A port on which nothing listens, another one each time. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < PORTS; tries += 1) {
     const port = FIRST_PORT + next;
     next = (next + 1) % PORTS;
-    if (await isFree(port)) return port;
+    if (take(port) && (await isFree(port))) return port;
   }
   throw new Error("no free port");
 }
