@@ -14,6 +14,9 @@ import { CLOSED_BEFORE_TABLE } from "../../src/features/previous-shards/object/c
 import { CLOSED_TABLE } from "../../src/features/previous-shards/object/closed-object.ts"; // feature: previous-shards
 import { POSITIONS_TABLE } from "../../src/features/claims/object/position-rows.ts"; // feature: claims
 import { ALERTS_TABLE, OUTBOX_TABLES } from "../../src/features/outbox/object/outbox-tables.ts"; // feature: outbox
+import { EXAMPLES_TABLE } from "../../src/features/observe/object/example-rows.ts"; // feature: observe
+import { SIGHTING_DAYS_TABLE } from "../../src/features/observe/object/sighting-days.ts"; // feature: observe
+import { SIGHTINGS_TABLE } from "../../src/features/observe/object/sighting-rows.ts"; // feature: observe
 import { Disk } from "./disk.ts";
 import { storageOn } from "./stand-ins.ts";
 
@@ -25,6 +28,9 @@ const LATER_TABLES: readonly string[] = [
   ...OUTBOX_TABLES, // feature: outbox
   ALERTS_TABLE, // feature: outbox
   POSITIONS_TABLE, // feature: claims
+  SIGHTINGS_TABLE, // feature: observe
+  SIGHTING_DAYS_TABLE, // feature: observe
+  EXAMPLES_TABLE, // feature: observe
   CLOSED_TABLE, // feature: previous-shards
   CLOSED_BEFORE_TABLE, // feature: previous-shards
 ];

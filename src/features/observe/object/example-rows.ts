@@ -5,7 +5,7 @@ import type { LaterTables } from "../../../kernel/store/schema.ts";
 import { EXAMPLE_KINDS } from "../../../kernel/record/sighting.ts";
 import { EXAMPLE_DAYS, type ObservedExample, MOST_EXAMPLES, MOST_OF_A_KIND } from "../example.ts";
 
-const EXAMPLES =
+export const EXAMPLES_TABLE =
   "CREATE TABLE IF NOT EXISTS sighting_examples (number INTEGER PRIMARY KEY, day INTEGER NOT NULL, route TEXT NOT NULL, kind TEXT NOT NULL, example TEXT NOT NULL)";
 
 /** Of all days and routes: what a page can show. */
@@ -25,7 +25,7 @@ export class ExampleRows {
     const day = Math.floor(now / DAY_MS);
     if (!EXAMPLE_KINDS.includes(example.kind)) return false;
     if (this.#exists) sql.exec("DELETE FROM sighting_examples WHERE day <= ? OR day > ?", day - EXAMPLE_DAYS, day + 1);
-    else sql.exec(EXAMPLES);
+    else sql.exec(EXAMPLES_TABLE);
     this.#tables.made("sighting_examples");
     const kept = sql
       .exec<{ kind: string; count: number }>(

@@ -7,7 +7,7 @@ import type { LaterTables } from "../../../kernel/store/schema.ts";
 /** How many days the sums are kept, besides the current one. */
 export const KEPT_DAYS = 7;
 
-const TABLE =
+export const SIGHTING_DAYS_TABLE =
   "CREATE TABLE IF NOT EXISTS sighting_days (day INTEGER NOT NULL, route TEXT NOT NULL, name TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, route, name)) WITHOUT ROWID";
 
 /** The row that has the hour of the last look for what has expired: an object that looks once an hour does not stay in memory. */
@@ -49,7 +49,7 @@ export class SightingDays {
   }
 
   make(now: number): void {
-    if (!this.#exists) this.#tables.sql.exec(TABLE);
+    if (!this.#exists) this.#tables.sql.exec(SIGHTING_DAYS_TABLE);
     this.#isMade = true;
     if (this.#looked() === null) this.#setLooked(hourOf(now));
   }

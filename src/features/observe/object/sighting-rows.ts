@@ -19,7 +19,7 @@ const LOOKED_AT_ONCE = 200;
 const OTHERS = 20;
 
 /** `names`: what the row counts for, once. `known`: what is known of the key, as JSON. */
-const TABLE =
+export const SIGHTINGS_TABLE =
   "CREATE TABLE IF NOT EXISTS sightings (id TEXT PRIMARY KEY, until INTEGER NOT NULL, day INTEGER NOT NULL, route TEXT NOT NULL, names TEXT NOT NULL, known TEXT NOT NULL) WITHOUT ROWID";
 
 export interface SightingRow extends Record<string, SqlStorageValue> {
@@ -92,7 +92,7 @@ export class SightingRows {
   insert({ id, until, day, route, names, known }: FirstSighting, expired: SightingRow | null, now: number): void {
     this.#days.make(now);
     const { sql } = this.#tables;
-    if (!this.#exists) sql.exec(TABLE);
+    if (!this.#exists) sql.exec(SIGHTINGS_TABLE);
     this.#isMade = true;
     if (expired !== null) this.#settle([expired], now);
     sql.exec(
