@@ -234,6 +234,31 @@ describe("a client gives its key up", () => {
   });
 });
 
+it("a key of an older number of shards is found, and given up where its requests begin", async () => {
+  const own = await startScene({ shards: 1 }, [{ path: "/pay" }]);
+  const told = (key: string, method = "GET"): Promise<RawResponse> =>
+    own.send({ method, path: addressOf("/pay", key), headers: ALICE, body: null });
+  const [older, refused, fresh] = [freshKey(), freshKey(), freshKey()];
+  await own.send({ path: "/pay", key: older, headers: ALICE, behave: { status: 201 } });
+  await own.send({ path: "/pay", key: refused, headers: ALICE, behave: { status: 503, effect: false } });
+  await own.gateway.stop();
+  const IDEMPOTENCY = { origin: own.origin.url, shards: 3, previous_shards: [1] };
+  const again = await own.gateway.restart({ vars: { IDEMPOTENCY, ROUTES: [{ path: "/pay" }] } });
+  expect(jsonOf(await told(older))).toMatchObject({ state: "completed", status: 201 });
+  expect(jsonOf(await told(refused))).toMatchObject({ state: "not-done", safeNewKey: true });
+  expect([
+    (await told(older, "DELETE")).status,
+    (await told(refused, "DELETE")).status,
+    (await told(fresh, "DELETE")).status,
+  ]).toEqual([409, 204, 204]);
+  for (const key of [refused, fresh]) {
+    expect(jsonOf(await own.send({ path: "/pay", key, headers: ALICE }))).toMatchObject({ code: "key-abandoned" });
+    expect(await own.origin.effects(key)).toBe(0);
+  }
+  await removeGateway(again);
+  await own.origin.close();
+});
+
 describe("nobody else", () => {
   it("is told anything: of a stranger's key and of none the answer is the same, byte for byte", async () => {
     const key = freshKey();
