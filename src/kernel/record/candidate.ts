@@ -1,7 +1,7 @@
 // Chooses among the records that one request may mean while the scope changes: the record of its own name, those under its names in
 // older scopes, and those that have its own name as an alias.
 
-import type { IdempotencyRecord } from "./record.ts";
+import { type IdempotencyRecord, isAbandoned } from "./record.ts";
 import type { EpochMs, Fingerprint, RecordId } from "./units.ts";
 
 /** A record as it stands now. */
@@ -12,7 +12,8 @@ export interface CandidateRecord {
 
 /**
  * The record that the request means. One that may not be tried again comes before one that may: an attempt would repeat what the
- * first has done, or may have done. A record of another request is meant only if there is no other, and then the key was reused.
+ * first has done, or may have done; so does a key that its client has given up, whatever it was for. A record of another request is meant only if
+ * there is no other, and then the key was reused.
  */
 export function chooseCandidate(
   candidates: readonly CandidateRecord[],
@@ -20,7 +21,8 @@ export function chooseCandidate(
   now: EpochMs,
 ): CandidateRecord | null {
   const same = candidates.filter(({ record }) => record.fingerprint === fingerprint);
-  return same.find(({ record }) => !mayStart(record, now)) ?? same[0] ?? candidates[0] ?? null;
+  const givenUp = candidates.find(({ record }) => isAbandoned(record));
+  return same.find(({ record }) => !mayStart(record, now)) ?? givenUp ?? same[0] ?? candidates[0] ?? null;
 }
 
 /** Whether another attempt of the record may start now. */

@@ -13,7 +13,8 @@ import { keyHash } from "../../../src/kernel/request/record-name.ts";
 import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { layoutCloser } from "../../../src/features/previous-shards/operator/close.ts"; // feature: previous-shards
 import { closeObject } from "../../features/previous-shards/integration/close-object.ts"; // feature: previous-shards
-import { workerKernel } from "./worker-kernel.ts"; // feature: previous-shards
+import { workerKernel } from "./worker-kernel.ts"; // feature: look-up, previous-shards
+import { lookUpWorker } from "../../../src/features/look-up/worker.ts"; // feature: look-up
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { monitorFeature, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
 import { shardAddressOf } from "../../../src/kernel/object/shard-address.ts";
@@ -92,22 +93,23 @@ export class Deployments {
     const calls: string[] = [];
     let findObject: FindObject = askOwn;
     findObject = objectFinder(); // feature: previous-shards
+    const namespace = observed(env.KEY_SHARD, (path, id) => {
+      calls.push(path);
+      if (this.#broken.has(id)) throw new Error("not now");
+    });
     const ports = {
-      callShard: shardCaller(
-        observed(env.KEY_SHARD, (path, id) => {
-          calls.push(path);
-          if (this.#broken.has(id)) throw new Error("not now");
-        }),
-        findObject,
-      ),
+      callShard: shardCaller(namespace, findObject),
       encryptions: new EncryptionDeriver([]),
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new TrafficCounters()),
       proveCaller: noIdentities,
     };
     const askMonitor = monitorAsker(env.KEY_SHARD, findObject); // feature: accepted
+    const { routes } = read.config;
+    const kernel = { ...workerKernel(routes, namespace), config: read.config, findObject, proveCaller: noIdentities }; // feature: look-up
     const features: readonly RequestFeature[] = [
       monitorFeature(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
+      lookUpWorker(kernel), // feature: look-up
     ];
     const handle = createApp(read.config, ports, { features });
     const fetchHere = async (path: string, init: RequestInit): Promise<Response> =>

@@ -44,9 +44,13 @@ function abandonNow(
   if (report !== null && !report.safeNewKey) return { kind: "given", given: { kind: "refused", report } };
   const elsewhere = found.length === 0 ? kernel.elsewhere(placed, now) : null;
   if (elsewhere !== null) return elsewhere;
-  // Under its own name too: a request that is on its way looks there first.
-  for (const id of new Set([placed.record.id, ...found.map(([name]) => name)])) {
-    const { reply } = kernel.steps.take(id, { type: "abandon" }, policy, now, { label, placed });
+  const { id: own, olderIds } = placed.record;
+  // A deployment of an older scope looks under that name.
+  const attachments = { label, placed, ...(olderIds === undefined ? null : { aliases: olderIds }) };
+  // Under its own name too: a request that is on its way looks there first. A closed object takes no record more, and the others are found.
+  const isClosed = kernel.features().some(({ actions }) => (actions?.closing?.() ?? null) !== null);
+  for (const id of new Set([...(isClosed ? [] : [own]), ...found.map(([name]) => name)])) {
+    const { reply } = kernel.steps.take(id, { type: "abandon" }, policy, now, attachments);
     if (reply.type !== "abandoned") throw new TypeError(`a key that nothing came of was not abandoned: ${reply.type}`);
   }
   return { kind: "given", given: { kind: "abandoned" } };

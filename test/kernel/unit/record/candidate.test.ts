@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { type CandidateRecord, chooseCandidate } from "../../../../src/kernel/record/candidate.ts";
+import { ABANDONED_KEY } from "../../../../src/kernel/record/record.ts";
 import {
   attemptId,
   durationMs,
@@ -32,6 +33,11 @@ const started = (id: string, fingerprint = "mine"): CandidateRecord => ({
   record: { state: "started", ...base(id, fingerprint) },
 });
 
+const givenUp = (id: string): CandidateRecord => ({
+  id: recordId(id),
+  record: { state: "remembered", ...base(id, ABANDONED_KEY), status: null, expiresAt: epochMs(9999) },
+});
+
 it.each<[string, readonly CandidateRecord[], string | null]>([
   ["none", [], null],
   ["the only one", [failed("a")], "a"],
@@ -40,6 +46,8 @@ it.each<[string, readonly CandidateRecord[], string | null]>([
   ["one whose attempt may still run before one that may be tried again", [failed("a"), failed("b", 1001)], "b"],
   ["its own name first among equals", [failed("a"), failed("b")], "a"],
   ["one of the same request before one of another", [started("a", "other"), failed("b")], "b"],
+  ["a key that was given up before one that may be tried again", [failed("a"), givenUp("b")], "b"],
+  ["one unknown before a key that was given up", [givenUp("a"), unknown("b")], "b"],
   ["one of another request if there is no other", [started("a", "other")], "a"],
 ])("chooses %s", (_name, candidates, id) => {
   expect(chooseCandidate(candidates, MINE, NOW)?.id ?? null).toBe(id);
