@@ -22,6 +22,9 @@ import { ReplayCache } from "../kernel/request/replay-cache.ts";
 import { RotatingTokens } from "../kernel/request/rotating-tokens.ts";
 import { wellKnownResponse } from "../kernel/request/well-known.ts";
 
+/** Nobody has looked at a record, so an earlier try may have taken effect. */
+const UNREACHABLE: Problem = { code: "origin-unreachable", mayHaveActed: true };
+
 type Handle = (request: Request) => Response | Promise<Response>;
 
 /** Answers a request that no route protects, instead of the origin. */
@@ -266,6 +269,6 @@ function pass(
     return passThrough({ ...passing, origin: OWN }, own, refusePassing);
   }
   const fetcher = target(passing.origin);
-  if (fetcher === null) return refusePassing({ code: "origin-unreachable", mayHaveActed: false });
+  if (fetcher === null) return refusePassing(UNREACHABLE);
   return passThrough(passing, fetcher, refusePassing);
 }

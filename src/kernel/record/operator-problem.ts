@@ -26,7 +26,7 @@ const AUDIT_RETRY_MS = 1_000;
 
 const FINAL = {
   completed: "The record is completed and its response is final.",
-  remembered: "The record has expired, and only its key is remembered.",
+  remembered: "Only the key of the record is remembered.",
 } as const;
 
 export function describeOperatorProblem(problem: OperatorProblem): ProblemDescription {

@@ -161,8 +161,9 @@ function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwar
  */
 export async function forwardUnprotected({ head, body }: ExchangeMessage, target: Fetcher | null): Promise<Response> {
   const names = logNames(head);
+  // The record says whether an earlier try may have taken effect, and nobody has read it.
   if (target === null)
-    return problemResponse({ code: "origin-unreachable", mayHaveActed: false }, head.request.echo, names.instance);
+    return problemResponse({ code: "origin-unreachable", mayHaveActed: true }, head.request.echo, names.instance);
   console.error({ message: "record unreachable, request forwarded UNPROTECTED", ...names });
   const { method, url, headers, hasBody } = head.call;
   try {

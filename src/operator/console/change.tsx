@@ -98,7 +98,7 @@ function refusalText(refusal: Extract<ChangeResult, { kind: "refused" }>): strin
     case "completed":
       return "The record was completed meanwhile, and its response is final. It can only be forgotten.";
     case "remembered":
-      return "The record has expired, and only its key is remembered. It can only be forgotten.";
+      return "Only its key is remembered. It can only be forgotten.";
   }
 }
 

@@ -104,7 +104,8 @@ function ResponseCard({ view, record }: Pick<RecordDetailPageProps, "view" | "re
 }
 
 function noResponse({ state, responseKept, encrypted, status }: RecordDetail): string {
-  if (state === "remembered") return "Erased.";
+  // Without a status there was none, or nobody knows of it.
+  if (state === "remembered") return status === null ? "None is kept." : "Erased.";
   if (encrypted && responseKept === true) {
     return "Encrypted with the caller's own values, so only the caller's retry opens it.";
   }
