@@ -12,16 +12,13 @@ const TENANT = ["header:x-tenant"];
 const CALLER = { authorization: "Bearer a", "x-tenant": "t" };
 const GIVEN_UP = { status: 409, code: "key-abandoned" };
 
-async function giveUp({ fetch }: Deployment, key: string): Promise<number> {
+async function giveUp(deployment: Deployment, key: string): Promise<number> {
   const address = `/.well-known/idempotency/requests/act?key=${key}`;
-  return (await fetch(address, { method: "DELETE", headers: CALLER })).status;
+  return (await deployment.fetch(address, { method: "DELETE", headers: CALLER })).status;
 }
 
 function deployed(all: Deployments): readonly [old: Deployment, next: Deployment] {
-  return [
-    all.deploy(1, [], { scope: CREDENTIAL }),
-    all.deploy(1, [], { scope: TENANT, previous_scope: [CREDENTIAL] }),
-  ];
+  return [all.deploy(1, [], { scope: CREDENTIAL }), all.deploy(1, [], { scope: TENANT, previous_scope: [CREDENTIAL] })];
 }
 
 it("a key that nobody knows is given up for the older scope too", async () => {
