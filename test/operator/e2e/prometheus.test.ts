@@ -95,6 +95,7 @@ describe("Prometheus", () => {
       onceway_verdicts_total: ATTEMPT_VERDICTS.length,
       onceway_elsewhere_total: COUNTERS.elsewhere.length,
       onceway_given_up_total: 1,
+      onceway_findings_total: 1,
       onceway_origin_seconds_bucket: BOUNDS_MS.length + 1,
       onceway_origin_seconds_sum: 1,
       onceway_origin_seconds_count: 1,
@@ -153,7 +154,7 @@ describe("Prometheus", () => {
   });
 
   it("accepts the alert rules and every query of the dashboard", async () => {
-    expect(promtool("check", "rules", ALERTS)).toContain("20 rules found");
+    expect(promtool("check", "rules", ALERTS)).toContain("21 rules found");
     const dashboard = readFileSync(`${GRAFANA}dashboard.json`, "utf8");
     const expressions = [...dashboard.matchAll(/"expr": "((?:[^"\\]|\\.)*)"/g)].map(([, quoted]) =>
       String(JSON.parse(`"${quoted}"`))
