@@ -152,7 +152,8 @@ function wrongPair({ unknown }: Group, earlier: Lease, later: Lease): readonly s
   if (!isLater) return overlap && earlier.number <= later.number ? [`two attempts have the lock: ${names}`] : [];
   const before = earlier.own.filter(({ sentAt }) => sentAt <= later.granted.endAt);
   const isFree = before.some(({ verb, entry }) => verb === "release" && entry.effect === "none");
-  const isStale = earlier.own.some(({ reported }) => reported?.state === "settled") && !before.some(isCompletion);
+  const isSettled = earlier.own.some(({ reported }) => reported?.state === "settled");
+  const isStale = isSettled && !before.some(isCompletion) && !mayBegin(earlier.own, later);
   return [
     ...(overlap ? [`two attempts have the lock: ${names}`] : []),
     ...(later.number <= earlier.number ? [`the later attempt has no higher number: ${names}`] : []),
@@ -161,6 +162,16 @@ function wrongPair({ unknown }: Group, earlier: Lease, later: Lease): readonly s
       : []),
     ...(isStale ? [`an attempt is settled after another was granted: ${names}`] : []),
   ];
+}
+
+/** Whether another attempt may have begun with this id after `other`: only the id of the last attempt is refused. */
+function mayBegin(own: readonly Asked[], other: Lease): boolean {
+  return own.some(
+    ({ verb, reported, endAt }) =>
+      verb === "claim" &&
+      endAt >= other.granted.sentAt &&
+      (reported === null || (reported.state === "granted" && (reported.attempt ?? 0) > other.number)),
+  );
 }
 
 function isCompletion({ verb }: Asked): boolean {

@@ -95,6 +95,13 @@ describe("a lease", () => {
     expectBadOf(claim, next, call("complete", "a", 1_200, SETTLED, { result: "a" }));
   });
 
+  it("is another when its id claims again after another attempt has ended, and is completed then", () => {
+    const next = [call("claim", "b", 1_100, granted(2)), call("release", "b", 1_200, RELEASED, { effect: "none" })];
+    const again = call("claim", "a", 1_300, granted(3));
+    expectGoodOf(claim, ...next, again, call("complete", "a", 1_400, SETTLED, { result: "a" }));
+    expectBadOf(claim, ...next, call("complete", "a", 1_400, SETTLED, { result: "a" }));
+  });
+
   it("has a higher number than those before it", () => {
     expectBadOf(claim, call("claim", "b", 1_100, granted(1)));
     expectBadOf(call("claim", "a", 0, granted(3)), call("claim", "b", 1_100, granted(2)));
