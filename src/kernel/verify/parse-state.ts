@@ -66,6 +66,13 @@ function readState(written: WrittenState): StateRule {
         '["{json:/reference}"], or once = true if this can happen only once to the resource that the path names',
     );
   }
+  if (!once && test.kind === "resource" && test.notHappened !== null && !hasPlaceholder(test.notHappened)) {
+    refuseMember(
+      "not_happened",
+      "names no value of the request, so it may hold after this operation and another one: write a value of the request, or " +
+        "once = true if this can happen only once to the resource that the path names",
+    );
+  }
   if (isList && !hasPlaceholder(test.kind === "list" ? test.match : []))
     refuseMember(
       "match",
@@ -120,6 +127,12 @@ function listOf(written: WrittenState): StateTest<LiteralValue | RequestPlacehol
     refuseMember(
       "complete",
       'is needed with list, because a page that was cut says nothing of the others: write complete = { "/has_more" = [false] }',
+    );
+  const lost = list === "" ? complete.find(({ at }) => !/^(?:header:|\/(?:0|[1-9]\d*)(?:\/|$))/.test(at)) : undefined;
+  if (lost !== undefined)
+    refuseMember(
+      "complete",
+      `"${lost.at}" is never there, because the whole body is an array: write { "header:link" = "absent" }`,
     );
   return { kind: "list", list, match, complete };
 }
