@@ -82,8 +82,18 @@ export async function verifyAttempt(
   const finding = settle(id, reply.record, { answer, verifiedAt, settleMs, policy }, ports);
   ports.countFinding(id, finding);
   if (finding === "happened" || finding === "not-happened") return;
-  const countsFrom = claims === null ? null : negativeCountsFrom(attempt, settleMs);
+  const countsFrom = claims === null || !maySayNo(claims) ? null : negativeCountsFrom(attempt, settleMs);
   ports.noteFinding(id, attempt.id, { answer: finding, saw: answer.saw, countsFrom });
+}
+
+/** Whether any answer says that nothing happened. */
+function maySayNo({ state }: Verification): boolean {
+  return (
+    state === undefined ||
+    state.missing === "not_happened" ||
+    state.test.kind === "list" ||
+    state.test.notHappened !== null
+  );
 }
 
 interface AnsweredVerification {
@@ -113,12 +123,24 @@ function settle(
   return isOpen ? "too-early" : finding;
 }
 
-/** The second chance: the claim's own question about a state, since a duplicate may have other values, with the caller's credential. */
-function secondOf(claims: Verification | null, text: string | null, callers: Verification | null): Verification | null {
+/**
+ * The second chance: the claim's own question about a state, since a duplicate may have other values, with the caller's credential. An origin
+ * that the route no longer has does not get it.
+ */
+export function secondOf(
+  claims: Verification | null,
+  text: string | null,
+  callers: Verification | null,
+): Verification | null {
   if (callers === null) return null;
+  if (claims?.state !== undefined && originText(claims) !== originText(callers)) return null;
   const second = claims?.state === undefined ? callers : { ...claims, headers: callers.headers };
   // A verification equal to the claim's carries no other credential.
   return storedVerification(second) === text ? null : second;
+}
+
+function originText({ origin }: Verification): string {
+  return JSON.stringify(origin.kind === "url" ? { kind: origin.kind, url: new URL(origin.url).origin } : origin);
 }
 
 /** The answer of the first attempt is lost. The date tells that this is what the origin said later. */
