@@ -139,7 +139,8 @@ export function pathWith(path: readonly PathPiece[], values: PlacedValues): stri
       ? WHOLE_IN_PATH.test(value) && isPlainInPath(value)
       : (piece.whole ? WHOLE_IN_QUERY : PART_OF_VALUE).test(value);
     if (!isSafe) return null;
-    texts.push(encodeURIComponent(value));
+    // A segment goes back as its client wrote it: some servers tell `:` from `%3A`.
+    texts.push(inPath && piece.place.kind === "path" ? value : encodeURIComponent(value));
   }
   return texts.join("");
 }

@@ -15,6 +15,7 @@ describe("the address", () => {
   it.each([
     ["/s/{path:id}", { path: "/orders/o1" }, "/s/o1"],
     ["/s/{path:id}/state", { path: "/orders/a.b~c" }, "/s/a.b~c/state"],
+    ["/s/{path:id}", { path: "/orders/a:b@c,d+e" }, "/s/a:b@c,d+e"],
     ["/s/{key}", { key: "k:1" }, "/s/k%3A1"],
     ["/s/{key}", { key: "k1", settings: { forward_key: "charge" } }, "/s/k1%3Acharge"],
     ["/s?ref={json:/a/b}", { body: { a: { b: 12 } } }, "/s?ref=12"],
