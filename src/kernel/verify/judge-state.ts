@@ -135,12 +135,22 @@ function judgeList(
   if (other !== undefined) return { finding: "doubled", saw, node: null };
   if (one !== undefined) return { finding: "happened", saw, node: one.element };
   if (found.some(({ is }) => is === "near")) return { finding: "near-miss", saw, node: null };
+  const unlike = elements.find((element) => holds(match.filter(isOfRequest), element, header) !== "no");
+  if (unlike !== undefined) {
+    const others = match.filter((condition) => !isOfRequest(condition));
+    return { finding: "pending", saw: evidenceOf(others, unlike, header), node: null };
+  }
   if (holds(complete, root, header) !== "yes")
     return { finding: "incomplete", saw: evidenceOf(complete, root, header) ?? saw, node: null };
   // Probably a mistake in the settings: no element could ever match.
   const nowhere = match.find(({ at, any }) => any !== "absent" && !elements.some((element) => isThere(at, element)));
   if (elements.length > 0 && nowhere !== undefined) throw new Unreadable(nowhere.at, "in no element");
   return { finding: "not-happened", saw, node: null };
+}
+
+/** Of conditions without a value of the request, such as a status, none tells this operation's element from others. */
+function isOfRequest({ any }: AnswerCondition<StoredValue>): boolean {
+  return any !== "absent" && any.some((value) => typeof value === "object");
 }
 
 function isThere(at: string, node: JsonNode): boolean {
@@ -209,15 +219,20 @@ function compare(value: StoredValue, seen: Seen, at: string): Holds {
   if (at === ETAG) return text === seen.text && isStrongTag(text) ? "yes" : "no";
   const isKind = typeof value === "object" ? seen.kind !== "boolean" : typeof value === seen.kind;
   if (isKind && text === seen.text) return "yes";
-  return loose(text) === loose(seen.text) ? "near" : "no";
+  return loose(text) === loose(seen.text) || (seen.kind === "number" && isRounded(text, seen.text)) ? "near" : "no";
+}
+
+/** Whether a reader that takes both for doubles takes them for one number. */
+function isRounded(one: string, other: string): boolean {
+  return Math.max(one.length, other.length) <= MAX_NUMBER_LENGTH && one.trim() !== "" && Number(one) === Number(other);
 }
 
 /** Longer texts are no numbers. It also bounds the time that the expression takes. */
 const MAX_NUMBER_LENGTH = 64;
 
-/** The same for texts that differ only in case, in spaces around them, in how Unicode composes them, or in the zeros of a number. */
+/** The same for texts that differ only in case, in spaces, in how Unicode composes them, or in the zeros of a number. */
 function loose(text: string): string {
-  const plain = text.normalize("NFKC").trim().toLowerCase();
+  const plain = text.normalize("NFKC").replaceAll(/\s+/g, "").toUpperCase();
   if (plain.length > MAX_NUMBER_LENGTH) return plain;
   const [, sign, whole, fraction] = /^([+-]?)0*(\d+?)(?:\.(\d*?)0*)?$/.exec(plain) ?? [];
   if (whole === undefined) return plain;

@@ -157,6 +157,45 @@ describe("a list", () => {
     expect(judged(state, [ours], { headers: { link: '<?page=2>; rel="next"' } }).finding).toBe("happened");
   });
 
+  it.each([
+    ["12345678901234567890", "12345678901234567000"],
+    ["12345678901234567890", "1.2345678901234567e19"],
+    ['"1e2"', "100"],
+    ['"-0.0"', "0"],
+    ['"a  b"', '"a b"'],
+    ['"Straße"', '"STRASSE"'],
+  ])("of %s is not taken for one without it because it has %s", async (written, answered) => {
+    const state = await stateFor(
+      { ...LIST, path: "/v1/orders" },
+      { ...ORDER, body: `{"reference":${written},"amount":1}` },
+    );
+    expect(judged(state, `{"data":[{"reference":${answered},"amount":1}],"has_more":false}`).finding).toBe("near-miss");
+  });
+
+  it("does not take two numbers in text for one because a double cannot tell them", async () => {
+    const state = await stateFor(LIST, { ...ORDER, body: { reference: "175928847299117063", amount: 1 } });
+    const next = { reference: "175928847299117064", amount: 1 };
+    expect(judged(state, { data: [next], has_more: false }).finding).toBe("not-happened");
+  });
+
+  it("does not say no of an element with the request's values in another state", async () => {
+    const match = { "/reference": ["{json:/reference}"], "/status": ["paid"], "/canceled_at": "absent" };
+    const state = await stateFor({ ...LIST, match }, ORDER);
+    const paid = { reference: "r1", status: "paid" };
+    expect(judged(state, { data: [paid], has_more: false }).finding).toBe("happened");
+    expect(judged(state, { data: [{ ...paid, reference: "r2" }], has_more: false }).finding).toBe("not-happened");
+    for (const one of [
+      { ...paid, status: "processing" },
+      { ...paid, canceled_at: 7 },
+      { ...paid, reference: "R1", status: "x" },
+    ])
+      expect(judged(state, { data: [one], has_more: false }).finding).toBe("pending");
+    expect(judged(state, { data: [{ ...paid, status: "processing" }], has_more: false }).saw).toEqual({
+      at: "/status",
+      value: '"processing"',
+    });
+  });
+
   it("says how many it has seen", () => {
     expect(judged(list, { data: [ours, other], has_more: true }).saw).toEqual({
       at: "/data",
