@@ -8,8 +8,14 @@ import { joinBytes, SMALL_BYTES } from "../../kernel/request/body.ts";
 import type { ByteBudget } from "../../kernel/request/byte-budget.ts";
 import type { WaitingCaller } from "../../kernel/request/time-slicer.ts";
 
-/** A larger body is not copied. */
-export const COPIED_BYTES = 1 << 20;
+/** A larger body of a request is not copied. */
+const COPIED_BYTES = 1 << 20;
+
+/**
+ * Nor a larger one of a response: what its client has not read yet is held in the other half of its stream for as long as the client takes, whatever is freed
+ * here. It says what took effect, and that is short.
+ */
+export const COPIED_RESPONSE_BYTES = 1 << 16;
 
 /** A body that takes longer is not copied, below the platform's 30 s for work after an answer. */
 const COPYING_MS = 20_000;
@@ -47,11 +53,12 @@ export class BodyCopier {
   /** A copy of the message's body. `length`: its declared one. Never rejects. */
   copy(message: Request | Response, length: number | null, caller: WaitingCaller): CopiedBody {
     if (message.body === null) return EMPTY_COPY;
-    if ((length ?? 0) > COPIED_BYTES) return NO_COPY;
+    const most = message instanceof Response ? COPIED_RESPONSE_BYTES : COPIED_BYTES;
+    if ((length ?? 0) > most) return NO_COPY;
     this.#endOld();
     try {
       const half = message.clone().body;
-      return half === null ? EMPTY_COPY : this.#copyStream(half, caller);
+      return half === null ? EMPTY_COPY : this.#copyStream(half, most, caller);
     } catch {
       return NO_COPY;
     }
@@ -65,7 +72,7 @@ export class BodyCopier {
     }
   }
 
-  #copyStream(half: ReadableStream<Uint8Array>, caller: WaitingCaller): CopiedBody {
+  #copyStream(half: ReadableStream<Uint8Array>, most: number, caller: WaitingCaller): CopiedBody {
     const lease = this.#budget.lease(Date.now(), caller);
     const reader = readerOf(half);
     const pieces: Uint8Array[] = [];
@@ -88,7 +95,7 @@ export class BodyCopier {
           if (piece.kind === "whole") return { kind: "whole", bytes: joinBytes(pieces) };
           size += piece.bytes.byteLength;
           if (!this.#copying.has(giveUp)) return { kind: "not-copied" };
-          if (size > COPIED_BYTES || !hasRoom(size)) {
+          if (size > most || !hasRoom(size)) {
             giveUp();
             return { kind: "not-copied" };
           }

@@ -44,15 +44,17 @@ export function classifySighting(
   { known, elsewhere, unknown }: SightedBeside,
 ): ClassifiedSighting {
   if (known === null) {
-    const own = { class: elsewhere === null ? "first" : "scope-splits", known: knownFrom(sighting) } as const;
-    return { ...own, evidence: elsewhere === null ? null : evidenceOf(sighting, elsewhere) };
+    // Two callers, or two requests without a key, may mean two operations: two effects of them are no doubled one.
+    return { class: elsewhere === null ? "first" : "scope-splits", evidence: null, known: knownFrom(sighting) };
   }
   const { fingerprint } = sighting;
   if (fingerprint !== null && known.fingerprint !== null && fingerprint !== known.fingerprint) {
     return { class: "key-reused", evidence: null, known };
   }
-  const seen = sighting.isKeyless ? "content-repeat" : classOfRepeat(sighting, known);
-  return { class: seen, evidence: evidenceOf(sighting, known), known: later(sighting, known, unknown) };
+  const owner = later(sighting, known, unknown);
+  return sighting.isKeyless
+    ? { class: "content-repeat", evidence: null, known: owner }
+    : { class: classOfRepeat(sighting, known), evidence: evidenceOf(sighting, known), known: owner };
 }
 
 /** Sightings come when requests end, and some come late: the one that began first is the first. */

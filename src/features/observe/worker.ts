@@ -12,7 +12,7 @@ import { reportReader } from "./operator/read-report.ts";
 import { RequestLook } from "./request-look.ts";
 import { SightingReporter } from "./sighter.ts";
 
-/** What all copies of an isolate may hold. The other halves of their streams hold as much at most. */
+/** What all copies of an isolate may hold. The other halves of their streams hold as much, and up to 64 KiB for each client that does not read its answer. */
 const COPIES_BYTES = 12 << 20;
 /** A request may wait for its API for as long, and its copy is held until then. Each ends by itself: with its answer, or when its client leaves. */
 const COPIES_MS = 3_600_000;

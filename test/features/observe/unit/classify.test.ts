@@ -66,7 +66,7 @@ describe("the class of a sighting", () => {
 
   it("is scope-splits for the same key and request of another caller", () => {
     const found = classifySighting({ ...SIGHTING, body: "c" }, { known: null, elsewhere: KNOWN, unknown: "hold" });
-    expect(found).toMatchObject({ class: "scope-splits", evidence: "likely" });
+    expect(found).toMatchObject({ class: "scope-splits", evidence: null });
   });
 });
 
