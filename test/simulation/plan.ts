@@ -102,7 +102,7 @@ export function extrasOf(names: readonly string[]): Extras {
 }
 
 /** By the number of steps: never where the clock may be far ahead. */
-const STATES: readonly (StateKind | null)[] = ["resource", null, "list", null, null, null];
+const STATES: readonly (StateKind | null)[] = ["resource", null, "list", "list", null, "resource"];
 
 /** The plan of an interleaving without features. */
 export interface DrawnPlan {
