@@ -182,6 +182,9 @@ describe("a monitor, when the configuration changes", () => {
     const all = new Deployments();
     const { monitor } = await post(all.deploy(1, [], ASYNC), fresh());
     all.origin = () => new Response("the origin's own", { status: 404 });
-    expect(await look(all.deploy(1), monitor)).toMatchObject({ status: 404, text: "the origin's own" });
+    const later = all.deploy(1, [], {
+      look_up: false, // feature: look-up
+    });
+    expect(await look(later, monitor)).toMatchObject({ status: 404, text: "the origin's own" });
   });
 });
