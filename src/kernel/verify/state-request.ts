@@ -2,6 +2,7 @@
 // Worker, so a record stores literals alone. A value that cannot stand there in exactly one way gives no verification: then the outcome waits
 // for a person.
 
+import { storedVerification } from "../request/origin-key.ts";
 import { paramNames } from "../config/path-pattern.ts";
 import type { Route } from "../config/resolved.ts";
 import { isPlainInPath } from "../record/verification-answer.ts";
@@ -179,4 +180,24 @@ function conditionsWith(
     }
   }
   return stored;
+}
+
+/**
+ * The second chance: the claim's own question about a state, since a duplicate may have other values, with the caller's credential. An origin
+ * that the route no longer has does not get it.
+ */
+export function secondOf(
+  claims: Verification | null,
+  text: string | null,
+  callers: Verification | null,
+): Verification | null {
+  if (callers === null) return null;
+  if (claims?.state !== undefined && originText(claims) !== originText(callers)) return null;
+  const second = claims?.state === undefined ? callers : { ...claims, headers: callers.headers };
+  // A verification equal to the claim's carries no other credential.
+  return storedVerification(second) === text ? null : second;
+}
+
+function originText({ origin }: Verification): string {
+  return JSON.stringify(origin.kind === "url" ? { kind: origin.kind, url: new URL(origin.url).origin } : origin);
 }

@@ -3,6 +3,7 @@
 
 import type { Origin } from "../config/resolved.ts";
 import type { LifeCycleEvent, LifeCycleStep } from "../record/events.ts";
+import { secondOf } from "./state-request.ts";
 import {
   findingOfStatus,
   hasSecondChance,
@@ -26,7 +27,6 @@ import { VERIFIED_HEADER } from "../request/headers.ts";
 import { MAX_JSON_BYTES } from "../request/json.ts";
 import { bodySlicer } from "../request/key-places.ts";
 import type { Verification } from "../request/message.ts";
-import { storedVerification } from "../request/origin-key.ts";
 import type { Fetcher } from "../request/pass-through.ts";
 import type { RecordAttachments } from "../store/attachments.ts";
 import type { Entry, Ledger } from "../store/ledger.ts";
@@ -121,26 +121,6 @@ function settle(
   const { record } = step(id, { type: "absent", attemptId: attempt.id, verifiedAt, settleMs, saw }, policy);
   const isOpen = record?.state === "unknown" && record.attempt.id === attempt.id;
   return isOpen ? "too-early" : finding;
-}
-
-/**
- * The second chance: the claim's own question about a state, since a duplicate may have other values, with the caller's credential. An origin
- * that the route no longer has does not get it.
- */
-export function secondOf(
-  claims: Verification | null,
-  text: string | null,
-  callers: Verification | null,
-): Verification | null {
-  if (callers === null) return null;
-  if (claims?.state !== undefined && originText(claims) !== originText(callers)) return null;
-  const second = claims?.state === undefined ? callers : { ...claims, headers: callers.headers };
-  // A verification equal to the claim's carries no other credential.
-  return storedVerification(second) === text ? null : second;
-}
-
-function originText({ origin }: Verification): string {
-  return JSON.stringify(origin.kind === "url" ? { kind: origin.kind, url: new URL(origin.url).origin } : origin);
 }
 
 /** The answer of the first attempt is lost. The date tells that this is what the origin said later. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Origin } from "../../../../src/kernel/config/resolved.ts";
 import type { Verification } from "../../../../src/kernel/request/message.ts";
 import { storedVerification } from "../../../../src/kernel/request/origin-key.ts";
-import { secondOf } from "../../../../src/kernel/verify/verification.ts";
+import { secondOf } from "../../../../src/kernel/verify/state-request.ts";
 import { COMPLETE, verificationFor } from "../../../support/unit/state-verification.ts";
 
 async function from(credential: string, origin: Origin, url: string): Promise<Verification> {
