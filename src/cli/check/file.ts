@@ -8,7 +8,6 @@ import { deploymentProblems, flagWarnings } from "./deployment.ts";
 import { nameProblems, nameWarnings } from "./names.ts";
 import { operatorNotes, originNotes, reachProblems, reachWarnings } from "./reach.ts";
 import { secretProblems, secretWarnings } from "./secrets.ts";
-import { hastySearch } from "./verification.ts";
 import {
   problemsBelow,
   type ConfigProblem,
@@ -19,6 +18,7 @@ import {
 import { hasRules, lackingBindings, looselyInherited, notInherited } from "./inherited.ts";
 import type { BindingKind } from "../../kernel/config/in-force.ts";
 import { readConfig } from "../../features/settings.ts";
+import { formatDuration, HOUR_MS } from "../../kernel/config/units.ts";
 import { nearestName } from "../../kernel/config/nearest-name.ts";
 import { isTable, listOf, type SettingsTable } from "../../kernel/config/table.ts";
 import { allRoutes, type Config, type Route } from "../../kernel/config/resolved.ts";
@@ -263,4 +263,15 @@ function hasBinding(own: SettingsTable, name: string, kind: BindingKind): boolea
 
 function tableOf(value: unknown): SettingsTable {
   return isTable(value) ? value : {};
+}
+
+/** A search index follows its database late, and much later while the provider has trouble. */
+function hastySearch({ name, verify }: Route): readonly ConfigProblem[] {
+  if (verify?.state === undefined || !/search/i.test(verify.target)) return [];
+  const { settleMs } = verify.state;
+  if (settleMs >= HOUR_MS) return [];
+  const message =
+    `is ${formatDuration(settleMs)}, and the path is that of a search, whose index may lag longer: an operation that took effect and is not found yet would ` +
+    'run a second time: write settle = "2h"';
+  return [{ path: `${name}.verify.settle`, code: "protection-weakened", message }];
 }

@@ -1,6 +1,7 @@
 // What an object, or all of them, have counted of one route in one day, by name: classes, what responses say of effects (`effect:doubled`), marks of
 // requests, and how long after the first its repeats came (`gap:1m`).
 
+import { jsonCall } from "../../kernel/call.ts";
 import type { EffectEvidence } from "../../kernel/record/sighting.ts";
 
 export interface DayCounts {
@@ -9,6 +10,9 @@ export interface DayCounts {
   readonly route: string;
   readonly counts: Readonly<Record<string, number>>;
 }
+
+/** Operators ask an object what it has counted of each route and day. */
+export const OBSERVED_CALLS = { observed: jsonCall<void, readonly DayCounts[]>("observed") };
 
 export function effectName(evidence: EffectEvidence): string {
   return `effect:${evidence}`;

@@ -6,9 +6,8 @@ import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts
 import { BodyCopier } from "./body-copy.ts";
 import { decideTrial } from "./key-share.ts";
 import { observeMetrics } from "./operator/observe-metrics.ts";
-import { addTrialReport } from "./operator/report-api.ts";
 import { reportRoutes } from "./operator/report-page.tsx";
-import { reportReader } from "./operator/read-report.ts";
+import { addTrialReport, reportReader } from "./operator/read-report.ts";
 import { RequestLook } from "./request-look.ts";
 import { SightingReporter } from "./sighter.ts";
 

@@ -38,6 +38,7 @@ export function describeMonitorProblem(problem: MonitorProblem): ProblemDescript
           "No attempt brought a result, and the gateway makes no further one: it has made all that it promised, the request was cancelled, or what was stored of it cannot be read. To have it tried again, send the same request with the same key.",
           null,
         ),
+        safeNewKey: !problem.mayHaveActed,
         members: problem.lastStatus === null ? {} : { lastStatus: problem.lastStatus },
       };
     case "cancel-refused":

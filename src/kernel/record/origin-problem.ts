@@ -15,13 +15,15 @@ export const KEEP_THE_KEY =
 
 export function describeOriginProblem(problem: OriginProblem): ProblemDescription {
   switch (problem.code) {
-    case "origin-unreachable":
-      return retryableProblem(
+    case "origin-unreachable": {
+      const details = retryableProblem(
         502,
         "API unreachable",
         "The gateway could not connect to the API, so nothing was sent. Send the same request again later; if it has a key, with the same key.",
         null,
       );
+      return { ...details, safeNewKey: !problem.mayHaveActed };
+    }
     case "origin-dropped":
       return describeAmbiguous(
         502,

@@ -7,6 +7,12 @@ export interface ProblemDescription {
   readonly detail: string;
   /** Whether the same request with the same key is worth sending again. */
   readonly retryable: boolean;
+  /**
+   * Whether a client may start its operation afresh with a *new* key, if it sends nothing more with this one: no attempt of this key has taken
+   * effect, may have, or is in flight. False unless somebody knows, because an earlier try may have been received. `null`: the problem is none of an
+   * operation.
+   */
+  readonly safeNewKey: boolean | null;
   /** Seconds for `Retry-After`; `null` for none. */
   readonly retryAfterSeconds: number | null;
   /** Extension members of this problem (RFC 9457, section 3.2). */
@@ -14,7 +20,7 @@ export interface ProblemDescription {
 }
 
 export function notRetryable(status: number, title: string, detail: string): ProblemDescription {
-  return { status, title, detail, retryable: false, retryAfterSeconds: null, members: {} };
+  return { status, title, detail, retryable: false, safeNewKey: false, retryAfterSeconds: null, members: {} };
 }
 
 /** `afterMs`: how long to wait at least; `null` if nobody can say. */
@@ -25,7 +31,7 @@ export function retryableProblem(
   afterMs: number | null,
 ): ProblemDescription {
   const retryAfterSeconds = afterMs === null ? null : wholeSeconds(afterMs);
-  return { status, title, detail, retryable: true, retryAfterSeconds, members: {} };
+  return { status, title, detail, retryable: true, safeNewKey: false, retryAfterSeconds, members: {} };
 }
 
 /** `Retry-After` counts whole seconds (RFC 9110, section 10.2.3). Rounded up, because a retry that comes too soon is wasted. */

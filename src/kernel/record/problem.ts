@@ -114,7 +114,7 @@ export function describeProblem(problem: Problem): ProblemDescription {
     case "claim-invalid":
     case "consumer-unauthorized":
     case "consumer-throttled":
-      return describeConsumerProblem(problem);
+      return { ...describeConsumerProblem(problem), safeNewKey: null };
     case "operator-unauthorized":
     case "operator-forbidden":
     case "operator-throttled":
@@ -123,54 +123,7 @@ export function describeProblem(problem: Problem): ProblemDescription {
     case "operator-not-found":
     case "record-not-found":
     case "change-refused":
-      return describeOperatorProblem(problem);
-  }
-}
-
-/**
- * Whether a client may start its operation afresh with a *new* key, if it sends nothing more with this one: no attempt of this key has taken
- * effect, may have, or is in flight. Where nobody looked at the record it is false, because an earlier try may have been received. `null`: the
- * problem is none of an operation.
- */
-export function isNewKeySafe(problem: Problem): boolean | null {
-  switch (problem.code) {
-    case "key-missing":
-    case "key-invalid":
-    case "too-many-keys":
-    case "key-abandoned":
-      return true;
-    case "origin-unreachable":
-    case "attempts-exhausted":
-      return !problem.mayHaveActed;
-    case "request-invalid":
-    case "body-too-large":
-    case "key-reused":
-    case "in-flight":
-    case "outcome-unknown":
-    case "response-not-kept":
-    case "key-expired":
-    case "origin-dropped":
-    case "origin-timeout":
-    case "store-unavailable":
-    case "credential-invalid":
-    case "identity-unavailable":
-    case "configuration-invalid":
-    case "monitor-not-found":
-    case "key-not-known":
-    case "cancel-refused":
-      return false;
-    case "claim-invalid":
-    case "consumer-unauthorized":
-    case "consumer-throttled":
-    case "operator-unauthorized":
-    case "operator-forbidden":
-    case "operator-throttled":
-    case "operator-request-invalid":
-    case "audit-unavailable":
-    case "operator-not-found":
-    case "record-not-found":
-    case "change-refused":
-      return null;
+      return { ...describeOperatorProblem(problem), safeNewKey: null };
   }
 }
 
@@ -179,14 +132,18 @@ function describeRequestProblem(
   problem: Of<"key-missing" | "key-invalid" | "request-invalid" | "too-many-keys" | "body-too-large">,
 ): ProblemDescription {
   switch (problem.code) {
-    case "key-missing":
-      return notRetryable(
+    case "key-missing": {
+      const details = notRetryable(
         400,
         "Idempotency key missing",
         `This operation requires ${problem.ways}. Its value names the operation: make it once, such as a UUID, and send the same one with each retry. ${NOTHING_SENT}`,
       );
-    case "key-invalid":
-      return notRetryable(400, "Idempotency key invalid", `${problem.reason} ${NOTHING_SENT}`);
+      return { ...details, safeNewKey: true };
+    }
+    case "key-invalid": {
+      const details = notRetryable(400, "Idempotency key invalid", `${problem.reason} ${NOTHING_SENT}`);
+      return { ...details, safeNewKey: true };
+    }
     case "request-invalid":
       if (problem.isLate === true) {
         const detail = `${problem.reason} ${NOTHING_SENT} Send the same request again, with the same key.`;
@@ -197,13 +154,15 @@ function describeRequestProblem(
         "Request invalid",
         `${problem.reason} ${NOTHING_SENT}`,
       );
-    case "too-many-keys":
-      return retryableProblem(
+    case "too-many-keys": {
+      const details = retryableProblem(
         429,
         "Too many new idempotency keys",
         `This caller has begun too many operations in a short time. ${NOTHING_SENT} Send the same request again later, with the same key. Retries of operations that have begun are not limited.`,
         problem.retryAfterMs,
       );
+      return { ...details, safeNewKey: true };
+    }
     case "body-too-large": {
       const details = notRetryable(
         413,
@@ -258,12 +217,14 @@ function describeRecordProblem(
       );
       return originalStatus === null ? details : { ...details, members: { originalStatus } };
     }
-    case "key-abandoned":
-      return notRetryable(
+    case "key-abandoned": {
+      const details = notRetryable(
         409,
         "Idempotency key abandoned",
-        "The client of this idempotency key has given it up before the operation was done, so this request came too late. Nothing was sent to the API. If the operation is still wanted, send it with a new key.",
+        "The client of this idempotency key has given it up, so this request came too late. Nothing was sent to the API. If the operation is still wanted, send it with a new key.",
       );
+      return { ...details, safeNewKey: true };
+    }
     case "key-expired": {
       const { originalStatus } = problem;
       const what = originalStatus === null ? "may have taken effect" : `was answered with status ${originalStatus}`;

@@ -1,6 +1,6 @@
 // Turns a problem into a response (RFC 9457), with members by which a client can distinguish it from the origin's own 409 or 422.
 
-import { type CredentialFault, describeProblem, isNewKeySafe, type Problem } from "../record/problem.ts";
+import { type CredentialFault, describeProblem, type Problem } from "../record/problem.ts";
 import { instanceOf } from "../record/units.ts";
 import { ECHO_HEADER, STATUS_HEADER } from "./headers.ts";
 
@@ -14,7 +14,7 @@ export function newInstance(): string {
 
 /** `echo` is the key as the client sent it; `null` if the request has no valid key. */
 export function problemResponse(problem: Problem, echo: string | null, instance = newInstance()): Response {
-  const { status, title, detail, retryable, retryAfterSeconds, members } = describeProblem(problem);
+  const { status, title, detail, retryable, safeNewKey, retryAfterSeconds, members } = describeProblem(problem);
   const headers = new Headers({
     "Content-Type": "application/problem+json",
     "Cache-Control": "no-store",
@@ -27,7 +27,6 @@ export function problemResponse(problem: Problem, echo: string | null, instance 
   if (problem.code === "credential-invalid") headers.set("WWW-Authenticate", challenge(problem.why));
   if (problem.code === "consumer-unauthorized") headers.set("WWW-Authenticate", "Bearer");
   if (problem.code === "request-invalid" && problem.allow !== undefined) headers.set("Allow", problem.allow.join(", "));
-  const newKey = isNewKeySafe(problem);
   const body = {
     type: problemType(problem.code),
     title,
@@ -36,7 +35,7 @@ export function problemResponse(problem: Problem, echo: string | null, instance 
     instance,
     code: problem.code,
     retryable,
-    ...(newKey === null ? null : { safeNewKey: newKey }),
+    ...(safeNewKey === null ? null : { safeNewKey }),
     ...members,
     // A widely used SDK treats every JSON body without an `error` member as a success, whatever the status.
     error: { type: "idempotency_error", code: problem.code, message: detail },

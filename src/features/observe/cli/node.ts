@@ -1,11 +1,11 @@
 // Routes on trial in Node: the texts of their settings, and what `check` says of them.
 
-import type { Config } from "../../../kernel/config/resolved.ts";
-import type { NodeFeature } from "../../../kernel/node-feature.ts";
-import { shareText } from "../operator/report-texts.ts";
+import type { Config, ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
+import type { AskGateway, NodeFeature } from "../../../kernel/node-feature.ts";
+import { shareText } from "../operator/report-lines.ts";
+import { reportSchema } from "../operator/report-schema.ts";
 import { observeEntries, observeMemberTexts, trialEntries, trialTexts } from "../settings/entries.ts";
-import { breakingRequests } from "./breaking.ts";
-import { defineReport } from "./report.ts";
+import { defineReport, type ShownReport } from "./report.ts";
 
 export const observeNode: NodeFeature = {
   name: "observe",
@@ -26,4 +26,28 @@ function promises({ routes }: Config): readonly string[] {
       ? [`${path}: is only observed and protects nothing: npx onceway report says what it would do`]
       : [`${path}: protects ${share} of the keys, and observes the others: npx onceway report says what it would do`];
   });
+}
+
+/**
+ * For `check --against`: a configuration that protects more keys of a route than the running gateway, which has observed it, and says what it would have
+ * refused.
+ */
+export async function breakingRequests({ routes }: Config, ask: AskGateway): Promise<readonly ConfigProblem[]> {
+  // An older gateway has no report.
+  const report = await ask(reportSchema, "/report").catch(() => null);
+  return report === null ? [] : routes.flatMap((route) => breakingOf(route, report));
+}
+
+/** The sentences are the running gateway's: by its settings, not by those that are checked. */
+export function breakingOf({ name, path, trial }: Route, { routes }: ShownReport): readonly ConfigProblem[] {
+  const running = routes.find(({ route }) => route === path);
+  const share = trial?.protectedShare ?? 1;
+  if (running === undefined || running.protectedShare === null || running.protectedShare >= share) return [];
+  return running.lines
+    .filter(({ kind }) => kind === "break")
+    .map(({ count, text, setting }) => ({
+      path: `${name}.mode`,
+      code: "requests-refused",
+      message: `protects more keys, and of the requests that were observed ${count ?? ""} ${text}${setting === null ? "" : ` (${setting})`}: npx onceway report shows them`,
+    }));
 }

@@ -13,7 +13,7 @@ import {
 import { readableTime } from "../../../cli/times.ts";
 import { parseDuration } from "../../../kernel/config/units.ts";
 import { reportSchema } from "../operator/report-schema.ts";
-import { KIND_TITLES, modeText } from "../operator/report-texts.ts";
+import { KIND_TITLES, modeText } from "../operator/report-lines.ts";
 
 export type ShownReport = InferOutput<typeof reportSchema>;
 type ShownRoute = ShownReport["routes"][number];

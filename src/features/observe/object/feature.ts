@@ -5,11 +5,10 @@ import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature
 import { epochMs } from "../../../kernel/record/units.ts";
 import { LaterTables } from "../../../kernel/store/schema.ts";
 import { classifySighting } from "../classify.ts";
-import { type DayCounts, effectName, gapName } from "../day-counts.ts";
+import { type DayCounts, effectName, gapName, OBSERVED_CALLS } from "../day-counts.ts";
 import { EXAMPLE_CALL, EXAMPLES_CALL } from "../example.ts";
 import { type SightingAnswer, type SightingBatch, SIGHTINGS_CALL, type SightingQuestion } from "../sighting.ts";
 import { ExampleRows } from "./example-rows.ts";
-import { OBSERVED_CALLS } from "./observed-calls.ts";
 import { DAY_MS } from "../../../kernel/config/units.ts";
 import { KEPT_DAYS } from "./sighting-days.ts";
 import { SightingRows } from "./sighting-rows.ts";

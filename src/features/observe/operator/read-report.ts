@@ -1,15 +1,19 @@
 // What was seen of routes on trial, over all objects: each says what it has counted, gathering objects say it for large layouts, and the operators' object
 // has the examples.
 
+import type { Hono } from "hono";
+
+import { invalidRequest, type RequestVariables } from "../../../operator/admin-request.ts";
+import { parseQuery } from "../../../operator/query.ts";
 import { DAY_MS } from "../../../kernel/config/units.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
 import { SIGHTING_CLASSES } from "../../../kernel/record/sighting.ts";
 import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
 import { askHolders } from "../../../operator/ask-shards.ts";
 import { isoTime } from "../../../operator/shard-pages.ts";
-import type { DayCounts } from "../day-counts.ts";
+import { type DayCounts, OBSERVED_CALLS } from "../day-counts.ts";
 import { EXAMPLES_CALL, type ObservedExample } from "../example.ts";
-import { OBSERVED_CALLS } from "../object/observed-calls.ts";
+import { DEFAULT_SINCE_MS, REPORT_QUERY } from "./report-query.ts";
 import { reportLines } from "./report-lines.ts";
 import type { ReportView, RouteReportView } from "./report-schema.ts";
 
@@ -69,4 +73,13 @@ function viewExample({
   ...example
 }: ObservedExample): RouteReportView["examples"][number] {
   return { ...example, at: isoTime(at), earlierAt: earlierAt === null ? null : isoTime(earlierAt) };
+}
+
+/** The operation of the operator API. Any operator may read the report. */
+export function addTrialReport(app: Hono<RequestVariables>, report: ReadReport): void {
+  app.get("/report", async (context) => {
+    const read = parseQuery(REPORT_QUERY, new URL(context.req.url).searchParams);
+    if (!read.ok) return invalidRequest(read.reason);
+    return context.json<ReportView>(await report(read.value.since ?? DEFAULT_SINCE_MS));
+  });
 }

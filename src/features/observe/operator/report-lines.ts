@@ -4,7 +4,7 @@
 import { formatDuration, formatSize } from "../../../kernel/config/units.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
 import { GAP_BINS } from "../day-counts.ts";
-import type { ReportLine } from "./report-schema.ts";
+import type { ReportLine, RouteReportView } from "./report-schema.ts";
 
 type Counts = Readonly<Record<string, number>>;
 
@@ -78,4 +78,25 @@ function gapLines(counts: Counts, retentionMs: number): readonly ReportLine[] {
   const last = bins.find(({ count }) => (sofar += count) >= all * 0.99);
   const text = `99% of repeats came within ${last?.name ?? "48h"} of the first; keys are kept for ${formatDuration(retentionMs)}`;
   return [{ kind: "note", count: null, text, setting: "retention" }];
+}
+
+/** What console and command line put before a line. */
+export const KIND_TITLES: Readonly<Record<ReportLine["kind"], string>> = {
+  doubled: "Took effect twice",
+  gain: "Would be answered",
+  break: "Would break",
+  note: "Note",
+};
+
+/** Whether the route protects anything, and how much of it was looked at. */
+export function modeText({ protectedShare, sample }: Pick<RouteReportView, "protectedShare" | "sample">): string {
+  const sampled = sample === 1 ? "" : ` ${shareText(sample)} of the keys are looked at.`;
+  if (protectedShare === null) return "No longer configured.";
+  if (protectedShare === 1) return "Protected now; observed before.";
+  if (protectedShare === 0) return `Observed: it protects nothing.${sampled}`;
+  return `${shareText(protectedShare)} of the keys are protected, the others observed.${sampled}`;
+}
+
+export function shareText(share: number): string {
+  return `${Number((share * 100).toFixed(2))}%`;
 }

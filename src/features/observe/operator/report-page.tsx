@@ -11,7 +11,7 @@ import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.t
 import type { ReadReport } from "./read-report.ts";
 import { DEFAULT_SINCE_MS } from "./report-query.ts";
 import type { ReportLine, ReportView, RouteReportView } from "./report-schema.ts";
-import { KIND_TITLES, modeText } from "./report-texts.ts";
+import { KIND_TITLES, modeText } from "./report-lines.ts";
 
 export function reportRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, report: ReadReport): void {
   app.get(paths.below("report"), async (c) =>

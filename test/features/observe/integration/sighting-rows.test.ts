@@ -10,7 +10,7 @@ import {
   MOST_EXAMPLES,
   MOST_OF_A_KIND,
 } from "../../../../src/features/observe/example.ts";
-import { OBSERVED_CALLS } from "../../../../src/features/observe/object/observed-calls.ts";
+import { OBSERVED_CALLS } from "../../../../src/features/observe/day-counts.ts";
 import { KEPT_DAYS } from "../../../../src/features/observe/object/sighting-days.ts";
 import { SightingRows } from "../../../../src/features/observe/object/sighting-rows.ts";
 import { type RequestSighting, type SightingBatch, SIGHTINGS_CALL } from "../../../../src/features/observe/sighting.ts";

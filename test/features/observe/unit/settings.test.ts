@@ -1,8 +1,7 @@
 // The settings of routes on trial: what they mean, what contradicts them, and which of several routes a request gets.
 
 import { describe, expect, it } from "vitest";
-import { observeNode } from "../../../../src/features/observe/cli/node.ts";
-import { breakingOf } from "../../../../src/features/observe/cli/breaking.ts";
+import { breakingOf, observeNode } from "../../../../src/features/observe/cli/node.ts";
 import { decideTrial, shareOf } from "../../../../src/features/observe/key-share.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import { intentReader, strictestRoute } from "../../../../src/kernel/request/intent.ts";

@@ -106,9 +106,10 @@ const MAY_HAVE_TAKEN_EFFECT: ReadonlySet<Problem["code"]> = new Set([
 describe("the texts of problems", () => {
   it("are those of the approved file", async () => {
     const said = ALL.map((problem) => {
-      const { status, title, detail, retryable, retryAfterSeconds } = describeProblem(problem);
+      const { status, title, detail, retryable, safeNewKey, retryAfterSeconds } = describeProblem(problem);
       const again = `${retryable ? "retryable" : "not retryable"}${retryAfterSeconds === null ? "" : `, Retry-After: ${retryAfterSeconds}`}`;
-      return { asked: JSON.stringify(problem), words: `${status} ${title} (${again})\n${detail}` };
+      const newKey = safeNewKey === true ? "\nA new key is safe." : "";
+      return { asked: JSON.stringify(problem), words: `${status} ${title} (${again})\n${detail}${newKey}` };
     });
     await expectApproved("problems", said);
   });
