@@ -16,8 +16,8 @@ export function stateFor(record: string, kind: StateKind): StoredState {
         test: {
           kind: "list",
           list: "/all",
-          match: [{ at: "/of", any: [{ text: record }] }],
-          complete: [{ at: "/more", any: [false] }],
+          match: [{ at: "/of", oneOf: [{ text: record }] }],
+          complete: [{ at: "/more", oneOf: [false] }],
         },
         answer: { body: "item", status: 200, location: null },
       }
@@ -25,8 +25,8 @@ export function stateFor(record: string, kind: StateKind): StoredState {
         ...terms,
         test: {
           kind: "resource",
-          happened: [{ at: "/is", any: ["done"] }],
-          notHappened: [{ at: "/is", any: ["open"] }],
+          happened: [{ at: "/is", oneOf: ["done"] }],
+          notHappened: [{ at: "/is", oneOf: ["open"] }],
         },
         answer: { body: "resource", status: 200, location: null },
       };

@@ -143,14 +143,16 @@ function judgeList(
   if (holds(complete, root, header) !== "yes")
     return { finding: "incomplete", saw: evidenceOf(complete, root, header) ?? saw, node: null };
   // Probably a mistake in the settings: no element could ever match.
-  const nowhere = match.find(({ at, any }) => any !== "absent" && !elements.some((element) => isThere(at, element)));
+  const nowhere = match.find(
+    ({ at, oneOf }) => oneOf !== "absent" && !elements.some((element) => isThere(at, element)),
+  );
   if (elements.length > 0 && nowhere !== undefined) throw new Unreadable(nowhere.at, "in no element");
   return { finding: "not-happened", saw, node: null };
 }
 
 /** Of conditions without a value of the request, such as a status, none tells this operation's element from others. */
-function isOfRequest({ any }: AnswerCondition<StoredValue>): boolean {
-  return any !== "absent" && any.some((value) => typeof value === "object");
+function isOfRequest({ oneOf }: AnswerCondition<StoredValue>): boolean {
+  return oneOf !== "absent" && oneOf.some((value) => typeof value === "object");
 }
 
 function isThere(at: string, node: JsonNode): boolean {
@@ -167,11 +169,11 @@ function holds(predicate: AnswerPredicate<StoredValue>, node: JsonNode, header: 
   return all.has("near") ? "near" : "yes";
 }
 
-function holdsOne({ at, any }: AnswerCondition<StoredValue>, node: JsonNode, header: HeaderOf): Holds {
+function holdsOne({ at, oneOf }: AnswerCondition<StoredValue>, node: JsonNode, header: HeaderOf): Holds {
   const seen = seenAt(at, node, header);
-  if (any === "absent") return seen === null ? "yes" : "no";
+  if (oneOf === "absent") return seen === null ? "yes" : "no";
   if (seen === null) return "no";
-  const all = new Set(any.map((value) => compare(value, seen, at)));
+  const all = new Set(oneOf.map((value) => compare(value, seen, at)));
   if (all.has("yes")) return "yes";
   return all.has("near") ? "near" : "no";
 }

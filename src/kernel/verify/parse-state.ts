@@ -92,9 +92,9 @@ function resourceOf(written: WrittenState): StateTest<LiteralValue | RequestPlac
       null,
       'says nothing of the answer: write happened = { "/status" = ["completed"] } and not_happened, or list and match',
     );
-  for (const { at, any } of happened ?? []) {
+  for (const { at, oneOf } of happened ?? []) {
     const other = notHappened?.find((one) => one.at === at);
-    const both = other === undefined ? null : shared(any, other.any);
+    const both = other === undefined ? null : shared(oneOf, other.oneOf);
     if (both !== null)
       refuseMember("not_happened", `has ${both} at "${at}", as happened has: leave it out of one of them`);
   }
@@ -152,8 +152,8 @@ function predicateOf(
   if (entries.length === 0) refuseMember(member, `must not be empty, because it would hold always: ${example}`);
   if (entries.length > MAX_CONDITIONS)
     refuseMember(member, `must have at most ${MAX_CONDITIONS} entries: leave some out`);
-  const conditions = entries.map(([at, any]) => conditionOf(at, any, member, places));
-  if (absence === "needs a value" && conditions.every(({ any }) => any === "absent"))
+  const conditions = entries.map(([at, oneOf]) => conditionOf(at, oneOf, member, places));
+  if (absence === "needs a value" && conditions.every(({ oneOf }) => oneOf === "absent"))
     refuseMember(
       member,
       "must name a value, because an error page has none of these members either: write one that only the resource has",
@@ -165,7 +165,7 @@ function predicateOf(
 
 function conditionOf(
   at: string,
-  any: unknown,
+  oneOf: unknown,
   member: string,
   places: "any" | "json",
 ): AnswerCondition<LiteralValue | RequestPlaceholder> {
@@ -175,10 +175,10 @@ function conditionOf(
     refuseMember(member, `"${at}" is not a place in the answer: write a JSON pointer, "/status"${header}`);
   }
   const place = isHeader ? at.toLowerCase() : at;
-  if (any === "absent") return { at: place, any };
-  if (!Array.isArray(any) || any.length === 0)
+  if (oneOf === "absent") return { at: place, oneOf };
+  if (!Array.isArray(oneOf) || oneOf.length === 0)
     refuseMember(member, `must be a list of values at "${at}", or "absent": write ["completed"]`);
-  return { at: place, any: any.map((value: unknown) => valueOf(value, member, isHeader)) };
+  return { at: place, oneOf: oneOf.map((value: unknown) => valueOf(value, member, isHeader)) };
 }
 
 function valueOf(value: unknown, member: string, isHeader: boolean): LiteralValue | RequestPlaceholder {
@@ -247,5 +247,5 @@ function answerOf(written: unknown, isList: boolean): StateAnswer {
 }
 
 function hasPlaceholder(predicate: AnswerPredicate<LiteralValue | RequestPlaceholder>): boolean {
-  return predicate.some(({ any }) => any !== "absent" && any.some((value) => typeof value === "object"));
+  return predicate.some(({ oneOf }) => oneOf !== "absent" && oneOf.some((value) => typeof value === "object"));
 }

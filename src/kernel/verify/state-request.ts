@@ -170,13 +170,15 @@ function conditionsWith(
   values: PlacedValues,
 ): AnswerPredicate<StoredValue> | null {
   const stored: AnswerCondition<StoredValue>[] = [];
-  for (const { at, any } of predicate) {
-    if (any === "absent") stored.push({ at, any });
+  for (const { at, oneOf } of predicate) {
+    if (oneOf === "absent") stored.push({ at, oneOf });
     else {
-      const all = any.map((one) => (typeof one === "object" ? { text: values.get(placeName(one.place)) ?? "" } : one));
+      const all = oneOf.map((one) =>
+        typeof one === "object" ? { text: values.get(placeName(one.place)) ?? "" } : one,
+      );
       const texts = all.flatMap((one) => (typeof one === "object" ? [one.text] : []));
       if (texts.some((text) => text === "" || (at === "header:etag" && !isStrongTag(text)))) return null;
-      stored.push({ at, any: all });
+      stored.push({ at, oneOf: all });
     }
   }
   return stored;

@@ -16,7 +16,7 @@ export type LiteralValue = string | number | boolean;
  */
 export interface AnswerCondition<Value> {
   readonly at: string;
-  readonly any: readonly Value[] | "absent";
+  readonly oneOf: readonly Value[] | "absent";
 }
 
 /** What an answer must say: all of these conditions. */
@@ -75,6 +75,6 @@ export function placeName(place: RequestPlace): string {
 /** All places of the request that a rule reads. */
 export function placesOf({ path, test }: StateRule): readonly RequestPlace[] {
   const predicates = test.kind === "list" ? [test.match, test.complete] : [test.happened ?? [], test.notHappened ?? []];
-  const values = predicates.flat().flatMap(({ any }) => (any === "absent" ? [] : any));
+  const values = predicates.flat().flatMap(({ oneOf }) => (oneOf === "absent" ? [] : oneOf));
   return [...path, ...values].flatMap((one) => (typeof one === "object" ? [one.place] : []));
 }

@@ -71,10 +71,10 @@ describe("the question", () => {
         kind: "list",
         list: "/data",
         match: [
-          { at: "/reference", any: [{ text: "r1" }] },
-          { at: "/amount", any: [{ text: "1.5" }] },
+          { at: "/reference", oneOf: [{ text: "r1" }] },
+          { at: "/amount", oneOf: [{ text: "1.5" }] },
         ],
-        complete: [{ at: "/has_more", any: [false] }],
+        complete: [{ at: "/has_more", oneOf: [false] }],
       },
       missing: "open",
       settleMs: 60_000,
