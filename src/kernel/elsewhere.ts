@@ -40,6 +40,11 @@ export interface PlacedRecord {
   readonly previous?: PreviousLayouts;
 }
 
+/** What is asked about a key that this question does not begin: only a request that begins one closes the object that an older layout has for it. */
+export function asLooked({ record, previous }: PlacedRecord): PlacedRecord {
+  return previous === undefined ? { record } : { record, previous: { closed: previous.closed } };
+}
+
 /** Of an object in which no key begins any more. */
 export interface ObjectClosing {
   /** The layout in which they begin. */

@@ -11,7 +11,7 @@ import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/uni
 import { ECHO_HEADER, STATUS_HEADER } from "../../../kernel/request/headers.ts";
 import type { ReplayHead } from "../../../kernel/request/message.ts";
 import { replayAnswer } from "../../../kernel/object/answers.ts";
-import { elsewhereResponse } from "../../../kernel/elsewhere.ts";
+import { asLooked, elsewhereResponse } from "../../../kernel/elsewhere.ts";
 import { answerFromResponse, type ExchangeAnswer, problemAnswerAs } from "../../../kernel/object/exchange-answer.ts";
 import { VERIFY_AGAIN_MS, notKept, outcomeAction } from "../../../kernel/object/decide.ts";
 import type { RequestSignal, KernelParts } from "../../../kernel/object/exchange-ports.ts";
@@ -163,7 +163,7 @@ export class MonitorAnswers {
       const answer = cancel ? this.#cancel(follower) : (await this.follow(follower, caller))?.response;
       if (answer !== undefined) return answer;
     }
-    const elsewhere = this.#shared.elsewhere(question, epochMs(Date.now()));
+    const elsewhere = this.#shared.elsewhere(asLooked(question), epochMs(Date.now()));
     if (elsewhere !== null) return elsewhereResponse(elsewhere);
     return new Response(null, { status: NO_MONITOR_STATUS, headers: { [STATUS_HEADER]: "monitor-not-found" } });
   }

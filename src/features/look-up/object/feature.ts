@@ -1,7 +1,7 @@
 // What became of a key, within its object; and that nothing becomes of it any more.
 
 import { answerCall } from "../../../kernel/call.ts";
-import type { GivenOrElsewhere, PlacedRecord } from "../../../kernel/elsewhere.ts";
+import { asLooked, type GivenOrElsewhere, type PlacedRecord } from "../../../kernel/elsewhere.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { epochMs, type EpochMs, type RecordId } from "../../../kernel/record/units.ts";
 import { describeKey, type KeyReport, leastSafe } from "../key-report.ts";
@@ -30,7 +30,7 @@ const NOT_ALL_SEEN: KeyReport = { state: "unknown", next: "send-same", safeNewKe
 function lookUp(placed: PlacedRecord, kernel: ObjectKernel): GivenOrElsewhere<KeyReport | null> {
   const now = epochMs(Date.now());
   const given = leastSafe(reportsOf(placed, kernel, now).map(([, report]) => report));
-  return (given === null ? kernel.elsewhere(placed, now) : null) ?? { kind: "given", given };
+  return (given === null ? kernel.elsewhere(asLooked(placed), now) : null) ?? { kind: "given", given };
 }
 
 /** In one turn: what it sees is what it ends. The answer leaves the object when the change is durable. */

@@ -62,4 +62,21 @@ it("in an object that is closed meanwhile, where no record can be added", async 
   expect(await next.send(key, "{}", CALLER)).toMatchObject(GIVEN_UP);
   expect(all.calls).toHaveLength(1);
 });
+
+it("a look closes no object of an older layout that has one for each key", async () => {
+  const all = new Deployments();
+  const old = all.deployed({ shards: "per-key" });
+  const next = all.deployed({ shards: all.layout(2), previous_shards: ["per-key"] });
+  const key = crypto.randomUUID();
+  const look = () => next.fetch(`/.well-known/idempotency/requests/act?key=${key}`, { headers: CALLER });
+  expect((await look()).status).toBe(404);
+  expect(await old.send(key, "{}", CALLER)).toMatchObject({ status: 201 });
+  // A closed object would have led it to the next one.
+  expect(old.objectCalls()).toHaveLength(1);
+  expect(await (await look()).json()).toMatchObject({ state: "completed" });
+  const other = crypto.randomUUID();
+  await next.send(other, "{}", CALLER);
+  const begun = await next.fetch(`/.well-known/idempotency/requests/act?key=${other}`, { headers: CALLER });
+  expect(await begun.json()).toMatchObject({ state: "completed" });
+});
 // feature: previous-shards ends
