@@ -42,7 +42,7 @@ export const EFFECT_EVIDENCE = [
 
 export type EffectEvidence = (typeof EFFECT_EVIDENCE)[number];
 
-/** Sightings that reached no object. */
+/** Sightings that had no answer of their object. */
 export const SIGHTINGS_LOST = ["lost"] as const;
 
 /** What an example is of: what happened, or what enforcing would change. */

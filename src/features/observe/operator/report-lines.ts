@@ -60,7 +60,7 @@ export function reportLines({ rules, trial, key, maxRequestBodyBytes }: Route, c
     ],
     ["note", "effect:same-answer", "were repeats with an equal answer", null],
     ["note", "not-compared", "were not compared with others of their key: they have more than 1 MiB", "fingerprint"],
-    ["note", "lost", "reached no object, and are missing here", null],
+    ["note", "lost", "had no answer of their object, and may be missing here", null],
   ];
   const found = lines.flatMap(([kind, name, text, setting]) => {
     const count = counts[name] ?? 0;
