@@ -13,7 +13,7 @@ import { keyHash } from "../../../src/kernel/request/record-name.ts";
 import { objectFinder } from "../../../src/features/previous-shards/walk.ts"; // feature: previous-shards
 import { layoutCloser } from "../../../src/features/previous-shards/operator/close.ts"; // feature: previous-shards
 import { closeObject } from "../../features/previous-shards/integration/close-object.ts"; // feature: previous-shards
-import { workerKernel } from "./worker-kernel.ts"; // feature: look-up, previous-shards
+import { workerKernel } from "./worker-kernel.ts";
 import { lookUpWorker } from "../../../src/features/look-up/worker.ts"; // feature: look-up
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { monitorFeature, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
@@ -105,19 +105,19 @@ export class Deployments {
       proveCaller: noIdentities,
     };
     const askMonitor = monitorAsker(env.KEY_SHARD, findObject); // feature: accepted
-    const { routes } = read.config;
-    const kernel = { ...workerKernel(routes, namespace), config: read.config, findObject, proveCaller: noIdentities }; // feature: look-up
+    const own = { config: read.config, findObject, proveCaller: noIdentities };
+    const kernel = { ...workerKernel(read.config.routes, namespace), ...own };
     const features: readonly RequestFeature[] = [
       monitorFeature(read.config, { proveCaller: noIdentities, askMonitor }), // feature: accepted
       lookUpWorker(kernel), // feature: look-up
     ];
-    const handle = createApp(read.config, ports, { features });
+    const handle = createApp(kernel.config, ports, { features });
     const fetchHere = async (path: string, init: RequestInit): Promise<Response> =>
       handle(new Request(`https://gateway.example${path}`, init));
     return {
       send: async (key, body = "{}", headers = {}) => {
-        const own = { "idempotency-key": key, authorization: "Bearer a" };
-        return saidBy(await fetchHere("/act", { method: "POST", headers: { ...own, ...headers }, body }));
+        const sent = { "idempotency-key": key, authorization: "Bearer a", ...headers };
+        return saidBy(await fetchHere("/act", { method: "POST", headers: sent, body }));
       },
       fetch: fetchHere,
       objectCalls: () => calls.splice(0),
