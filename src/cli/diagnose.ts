@@ -2,6 +2,7 @@
 // scripts. Pure.
 
 import { BUILT_IN } from "../kernel/config/settings.ts";
+import { judgeAttempt } from "../kernel/record/verdict.ts";
 import type { HttpAnswer } from "./send.ts";
 import { type GatewayMarks, type PublishedPolicy, readGatewayMarks } from "./gateway-marks.ts";
 
@@ -162,8 +163,8 @@ function noGatewayMarks({ method, path, policy, first }: TrialEvidence): Diagnos
 
 /** The answers repeat the key, but the origin was asked again. */
 function askedAgain({ first, policy }: TrialEvidence): Diagnosis {
-  const notReplayed = policy?.routes.flatMap((route) => [...route.notReplayed.refused, ...route.notReplayed.ambiguous]);
-  const isNoResult = (notReplayed ?? [...BUILT_IN.refused, ...BUILT_IN.ambiguous]).includes(first.status);
+  const lists = policy?.routes.map(({ notReplayed }) => notReplayed) ?? [BUILT_IN];
+  const isNoResult = lists.some((own) => judgeAttempt({ kind: "answered", status: first.status }, own) !== "result");
   if (isNoResult) {
     return {
       code: "not-kept",

@@ -3,6 +3,8 @@
 
 import * as v from "valibot";
 
+import { isStatusRule } from "../kernel/config/setting-kinds.ts";
+import type { StatusRule } from "../kernel/record/verdict.ts";
 import { parseJsonText } from "./arguments.ts";
 import { textOf } from "./read-answer.ts";
 import { headerOf, type HttpAnswer } from "./send.ts";
@@ -47,12 +49,14 @@ function problemOf(answer: HttpAnswer): GatewayProblem | null {
   return { code, detail, retryAfter: headerOf(answer, "retry-after") };
 }
 
+const statusRules = v.array(v.custom<StatusRule>(isStatusRule));
+
 const policySchema = v.object({
   routes: v.array(
     v.object({
       path: v.string(),
       methods: v.array(v.string()),
-      notReplayed: v.object({ refused: v.array(v.number()), ambiguous: v.array(v.number()) }),
+      notReplayed: v.object({ refused: statusRules, ambiguous: statusRules }),
     }),
   ),
 });

@@ -51,7 +51,7 @@ export interface ClientOptions {
    */
   readonly streaming?: boolean;
   /**
-   * Statuses that say that the origin did not act. Give the same list as the route's `refused`.
+   * Statuses that say that the origin did not act. Give the same list as the route's `refused`, with the statuses of a class one by one.
    * @defaultValue the gateway's default: 425, 429, 503, 521, 523, 525, 526, 530
    */
   readonly refused?: readonly number[];

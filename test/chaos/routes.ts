@@ -1,6 +1,7 @@
 // The gateway's configuration in a run: one route for each combination of `unknown` and `duplicate`, with times so short
 // that locks end, records expire and alarms fire all the time.
 
+import { DEFAULT_AMBIGUOUS, DEFAULT_REFUSED } from "../../src/kernel/config/settings-attempt.ts";
 import { BUILT_IN } from "../../src/kernel/config/settings.ts";
 import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
@@ -203,8 +204,8 @@ export function policiesOf(dimensions: Dimensions): Readonly<Record<string, Rout
 
 export const POLICIES = policiesOf(ALL);
 
-export const REFUSED = BUILT_IN.refused;
-export const AMBIGUOUS = BUILT_IN.ambiguous;
+export const REFUSED = DEFAULT_REFUSED;
+export const AMBIGUOUS = DEFAULT_AMBIGUOUS;
 
 /** `issuer`: signs the tokens of the routes that want some. `destinations`: of the events; none if nothing is published. */
 export function gatewayVars(

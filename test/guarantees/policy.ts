@@ -1,5 +1,6 @@
 // The settings of a history's routes, for sources that do not make their own.
 
+import { DEFAULT_AMBIGUOUS, DEFAULT_REFUSED } from "../../src/kernel/config/settings-attempt.ts";
 import { BUILT_IN } from "../../src/kernel/config/settings.ts";
 import type { Meta, RoutePolicy } from "./history.ts";
 
@@ -22,6 +23,6 @@ export function policyWith(settings: Pick<RoutePolicy, "unknown"> & Partial<Rout
 
 /** The first line of a history. `source`: what it is of. */
 export function metaOf(source: string, settings: Pick<Meta, "policies" | "groups">): Meta {
-  const { refused, ambiguous } = BUILT_IN;
-  return { type: "meta", seed: source, seconds: 0, startedAt: Date.now(), ...settings, refused, ambiguous };
+  const lists = { refused: DEFAULT_REFUSED, ambiguous: DEFAULT_AMBIGUOUS };
+  return { type: "meta", seed: source, seconds: 0, startedAt: Date.now(), ...settings, ...lists };
 }

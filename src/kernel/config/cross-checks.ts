@@ -3,7 +3,7 @@
 // relation in which a setting is itself invalid.
 
 import { MAX_KEY_LENGTH } from "../record/units.ts";
-import type { NoResult } from "../record/verdict.ts";
+import type { NoResult, StatusRule } from "../record/verdict.ts";
 import type { FeatureDraft, PlacedRules } from "../feature-settings.ts";
 import { callerProblems } from "./caller-checks.ts";
 import {
@@ -111,7 +111,7 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
   return problems;
 }
 
-/** A status cannot say both that the origin did not act and that it may have acted. */
+/** An entry cannot say both that the origin did not act and that it may have acted. A number beats a class, which is no contradiction. */
 function statusProblems({ all, source, isKnown, place }: InForce): readonly ConfigProblem[] {
   if (!isKnown("refused", "ambiguous")) return [];
   const both = all.refused.filter((status) => all.ambiguous.includes(status));
@@ -122,9 +122,13 @@ function statusProblems({ all, source, isKnown, place }: InForce): readonly Conf
   const from = source(other) === null ? " by default" : source(other) === where ? "" : ` (from ${source(other)})`;
   const rest = all[other].filter((status) => !both.includes(status));
   const message =
-    `${both.join(", ")} ${both.length === 1 ? "is" : "are"} in ${other}${from} too: ` +
-    `write ${other} = [${rest.join(", ")}], or leave ${both.length === 1 ? "it" : "them"} out here`;
+    `${writtenStatuses(both)} ${both.length === 1 ? "is" : "are"} in ${other}${from} too: ` +
+    `write ${other} = [${writtenStatuses(rest)}], or leave ${both.length === 1 ? "it" : "them"} out here`;
   return [{ path: `${where}.${written}`, code: "settings-contradict", message }];
+}
+
+function writtenStatuses(statuses: readonly StatusRule[]): string {
+  return statuses.map((status) => JSON.stringify(status)).join(", ");
 }
 
 function keyFormatProblems(

@@ -4,8 +4,9 @@
 
 import * as v from "valibot";
 
+import type { StatusRule } from "../record/verdict.ts";
 import { DURATION_PATTERN, formatDuration, formatSize, parseDuration, parseSize } from "./units.ts";
-import { SIZE_PATTERN, type ParsedSetting } from "./units.ts";
+import { SIZE_PATTERN, type ParsedSetting, refuseValue } from "./units.ts";
 import { BINDING_PATTERN, firstRepeated, parseBindingName, parseHeaderName, TOKEN_PATTERN } from "./values.ts";
 
 /** A setting's documentation, for editors and for the table of README.md. Code is in backquotes. */
@@ -42,7 +43,8 @@ export function defaultsOf(entries: SettingEntries): Readonly<Record<string, unk
 }
 
 const HEADERS_MESSAGE = 'must be a list of header names: write ["x-api-version"]';
-const STATUSES_MESSAGE = "must be a list of statuses: write [425, 429, 503]";
+const STATUSES_MESSAGE = 'must be a list of statuses: write [425, 429, 503], or ["5xx"]';
+const STATUS_CLASS_PATTERN = "^[1-5]xx$";
 
 /** Hands one value to a parser; its message becomes the problem. */
 export function parsedSetting<I, O>(parse: (value: I) => ParsedSetting<O>) {
@@ -139,13 +141,36 @@ export function headerNames(read: (name: string) => string) {
   );
 }
 
-/** HTTP statuses, each once. */
+/** HTTP statuses and classes of them, each once. */
 export function statusesSetting() {
+  const entry = v.union(
+    [
+      v.pipe(v.number(), v.metadata({ type: "integer", minimum: 100, maximum: 599 })),
+      v.pipe(v.string(), v.metadata({ pattern: STATUS_CLASS_PATTERN })),
+    ],
+    (issue) => messageOf(parseStatus(issue.input)),
+  );
   return v.pipe(
-    v.array(wholeSetting(100, 599, 503), STATUSES_MESSAGE),
-    v.metadata({ takes: "a list of statuses" }),
+    v.array(v.pipe(entry, parsedSetting<number | string, StatusRule>(parseStatus)), STATUSES_MESSAGE),
+    v.metadata({ takes: 'a list of statuses, and of `"1xx"` to `"5xx"`' }),
     v.check((list) => firstRepeated(list) === null, repeatedEntry),
   );
+}
+
+function parseStatus(entry: unknown): ParsedSetting<StatusRule> {
+  if (isStatusRule(entry)) return { ok: true, value: entry };
+  // `"5XX"`, `"503"`.
+  const text = typeof entry === "string" ? entry.trim().toLowerCase() : "";
+  const meant = /^[1-5]\d\d$/.test(text) ? Number(text) : text;
+  const message = "must be a status from 100 to 599, or a class of them";
+  return isStatusRule(meant)
+    ? refuseValue(`${message}: write ${JSON.stringify(meant)}`, typeof meant === "string" ? meant : null)
+    : refuseValue(`${message}: write 503, or "5xx"`);
+}
+
+export function isStatusRule(entry: unknown): entry is StatusRule {
+  if (typeof entry === "string") return new RegExp(STATUS_CLASS_PATTERN).test(entry);
+  return typeof entry === "number" && Number.isInteger(entry) && entry >= 100 && entry <= 599;
 }
 
 /**

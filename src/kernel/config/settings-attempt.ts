@@ -31,6 +31,10 @@ export function lockFor(timeoutMs: number): number {
   return Math.min(timeoutMs + LOCK_MARGIN_MS, MAX_LOCK_MS);
 }
 
+/** The defaults of `refused` and `ambiguous`. */
+export const DEFAULT_REFUSED: readonly number[] = [425, 429, 503, 521, 523, 525, 526, 530];
+export const DEFAULT_AMBIGUOUS: readonly number[] = [408, 502, 504, 520, 522, 524];
+
 export const attemptSettings = {
   timeout: settingOf(durationSetting(MAX_TIMEOUT_MS), "30s"),
   idle_timeout: settingOf(durationSetting(MAX_TIMEOUT_MS), "30s"),
@@ -40,8 +44,8 @@ export const attemptSettings = {
   unknown: settingOf(choiceSetting(UNKNOWN_RULES), "hold"),
   unknown_retention: settingOf(durationSetting(MAX_UNKNOWN_RETENTION_MS), "365d"),
   verify: settingOf(verifySchema()),
-  refused: settingOf(statusesSetting(), [425, 429, 503, 521, 523, 525, 526, 530]),
-  ambiguous: settingOf(statusesSetting(), [408, 502, 504, 520, 522, 524]),
+  refused: settingOf(statusesSetting(), DEFAULT_REFUSED),
+  ambiguous: settingOf(statusesSetting(), DEFAULT_AMBIGUOUS),
   on_store_failure: settingOf(choiceSetting(STORE_FAILURE_RULES), "closed"),
 };
 
@@ -102,11 +106,13 @@ export const attemptTexts: TextsOf<typeof attemptSettings> = {
     onChange: "applies to new attempts",
   },
   refused: {
-    description: "Statuses that say that the origin did not act. A list replaces the default as a whole.",
+    description:
+      "Statuses that say that the origin did not act. A number counts before a class that another list has. A list replaces the default as a whole.",
     onChange: "applies at once",
   },
   ambiguous: {
-    description: "Statuses that leave open whether the origin acted. A list replaces the default as a whole.",
+    description:
+      "Statuses that leave open whether the origin acted. A number counts before a class that another list has. A list replaces the default as a whole.",
     onChange: "applies at once",
   },
   on_store_failure: {

@@ -5,14 +5,12 @@
 // it keeps no other of its lane from its turn.
 
 import { type LaneHead, LANES, OWN_LANE } from "./lanes.ts";
+import { classOfStatus, type StatusRule } from "./verdict.ts";
 import { durationMs, type DurationMs, epochMs, type EpochMs, timeAfter, recordId } from "./units.ts";
 
 /** What an event of a route carries: the response, nothing of it, or what the origin itself says in `Onceway-Event`. */
 export const EVENT_DATA = ["response", "none", "origin"] as const;
 export type EventData = (typeof EVENT_DATA)[number];
-
-/** `"2xx"` stands for all statuses from 200 to 299. */
-export type StatusRule = number | `${1 | 2 | 3 | 4 | 5}xx`;
 
 /** An entry of a route's `publish`: one event for each result that it matches. */
 export interface EventPublication {
@@ -27,7 +25,7 @@ export interface EventPublication {
 }
 
 export function matchesStatus(status: number, when: readonly StatusRule[]): boolean {
-  return when.some((rule) => rule === status || rule === `${Math.trunc(status / 100)}xx`);
+  return when.includes(status) || when.includes(classOfStatus(status));
 }
 
 /** Dead: given up, and kept until an operator sends it again or drops it. */

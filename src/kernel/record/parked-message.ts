@@ -2,7 +2,8 @@
 // what became of it, because its queue has deleted it.
 
 import type { DeadReason } from "./delivery.ts";
-import { matchesStatus, type StatusRule } from "./outbox.ts";
+import { matchesStatus } from "./outbox.ts";
+import type { StatusRule } from "./verdict.ts";
 import { type IdempotencyRecord, promiseIn } from "./record.ts";
 import type { EpochMs } from "./units.ts";
 

@@ -49,8 +49,14 @@ export type Verdict = "result" | "refused" | "ambiguous";
 /** A verdict that leaves nothing to replay. */
 export type NoResult = Exclude<Verdict, "result">;
 
-/** A route's statuses that are not results. A status in both lists would be ambiguous; the configuration forbids it. */
-export type VerdictLists = Readonly<Record<NoResult, readonly number[]>>;
+/** A class of statuses: `"2xx"` stands for all from 200 to 299. */
+export type StatusClass = `${1 | 2 | 3 | 4 | 5}xx`;
+
+/** A status, or all of a class. */
+export type StatusRule = number | StatusClass;
+
+/** A route's statuses that are not results. A number counts before a class. The configuration forbids an entry that is in both lists. */
+export type VerdictLists = Readonly<Record<NoResult, readonly StatusRule[]>>;
 
 /**
  * The status that the gateway processes and sends for an origin's final response. A status outside 200–599 counts as 500 (RFC
@@ -64,13 +70,24 @@ export function finalStatus(status: number): number {
 export function judgeAttempt(end: AttemptEnd, lists: VerdictLists): Verdict {
   switch (end.kind) {
     case "answered":
-      if (lists.ambiguous.includes(end.status)) return "ambiguous";
-      return lists.refused.includes(end.status) ? "refused" : "result";
+      return listWith(end.status, lists) ?? listWith(classOfStatus(end.status), lists) ?? "result";
     case "unreachable":
     case "dropped":
     case "timed-out":
       return judgeUnanswered(end);
   }
+}
+
+/** Which list has the entry. One that were in both would be ambiguous. */
+function listWith(entry: StatusRule, { ambiguous, refused }: VerdictLists): NoResult | null {
+  if (ambiguous.includes(entry)) return "ambiguous";
+  return refused.includes(entry) ? "refused" : null;
+}
+
+/** The class of a status from 100 to 599; any other is of the class of 500. */
+export function classOfStatus(status: number): StatusClass {
+  const first = Math.trunc(status / 100);
+  return first === 1 || first === 2 || first === 3 || first === 4 ? `${first}xx` : "5xx";
 }
 
 /** The verdict on an attempt without an answer. */

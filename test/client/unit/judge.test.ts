@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type JudgedAnswer, combineOutcomes, judgeAnswer } from "../../../src/client/judge.ts";
 import { parseProblem, type ProblemCode } from "../../../src/client/problem-details.ts";
-import { BUILT_IN } from "../../../src/kernel/config/settings.ts";
+import { DEFAULT_AMBIGUOUS } from "../../../src/kernel/config/settings-attempt.ts";
 import type { MonitorProblem } from "../../../src/kernel/record/monitor-problem.ts";
 import type { ClientProblemCode, Problem } from "../../../src/kernel/record/problem.ts";
 import { problemResponse } from "../../../src/kernel/request/problem-response.ts";
@@ -139,7 +139,7 @@ describe("the origin's answers", () => {
     expect(judgeAnswer({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "no-effect" });
   });
 
-  it.each(BUILT_IN.ambiguous)("%i leaves the outcome open, and may be retried", (status) => {
+  it.each(DEFAULT_AMBIGUOUS)("%i leaves the outcome open, and may be retried", (status) => {
     expect(judgeAnswer({ ...ORIGINS, status })).toEqual({ kind: "unanswered", again: true, outcome: "unknown" });
   });
 

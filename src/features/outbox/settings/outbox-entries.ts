@@ -4,7 +4,7 @@
 import * as v from "valibot";
 
 import { ALERTS } from "../../../kernel/record/alerts.ts";
-import { EVENT_DATA, type StatusRule } from "../../../kernel/record/outbox.ts";
+import { EVENT_DATA } from "../../../kernel/record/outbox.ts";
 import {
   choiceSetting,
   defaultsOf,
@@ -14,7 +14,9 @@ import {
   secretNames,
   settingOf,
   type TextsOf,
+  isStatusRule,
 } from "../../../kernel/config/setting-kinds.ts";
+import type { StatusRule } from "../../../kernel/record/verdict.ts";
 import { DAY_MS, type ParsedSetting, refuseValue } from "../../../kernel/config/units.ts";
 import { BINDING_PATTERN, firstRepeated, isLoopback, parseBindingName, TOKEN } from "../../../kernel/config/values.ts";
 
@@ -272,10 +274,6 @@ function parseWhen(list: readonly (number | string)[]): ParsedSetting<readonly S
   const rules = list.filter(isStatusRule);
   if (list.length > 0 && rules.length === list.length) return { ok: true, value: rules };
   return refuseValue('must list statuses from 100 to 599 and classes of them: write when = ["2xx", 404]');
-}
-
-function isStatusRule(rule: number | string): rule is StatusRule {
-  return typeof rule === "number" ? Number.isInteger(rule) && rule >= 100 && rule <= 599 : /^[1-5]xx$/.test(rule);
 }
 
 function parseStep(value: string): ParsedSetting<string> {

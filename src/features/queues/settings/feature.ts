@@ -2,7 +2,7 @@
 
 import type { FeatureDraft, FeatureSettings, SettingsInput, ResolveRules } from "../../../kernel/feature-settings.ts";
 import { queueProblems, NO_HOST, targetOf } from "./queue-checks.ts";
-import type { StatusRule } from "../../../kernel/record/outbox.ts";
+import type { StatusRule } from "../../../kernel/record/verdict.ts";
 import {
   type QueueDraft,
   GIVE_UP_DEFAULTS,

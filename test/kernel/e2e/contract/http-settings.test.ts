@@ -30,6 +30,7 @@ beforeAll(async () => {
     { path: "/optional/*", key: "optional" },
     { path: "/conflict/*", key_reused_status: 409 },
     { path: "/lists/*", refused: [500], ambiguous: [], unknown: "hold" },
+    { path: "/classes/*", refused: ["5xx"], ambiguous: [502], unknown: "hold" },
     { path: "/brief/*", timeout: "2s", lock: "2500ms", retention: `${RETENTION_MS}ms` },
   ]);
 });
@@ -278,6 +279,21 @@ it("refused and ambiguous: a route's lists replace the defaults", async () => {
     expectReplay(await scene.send(message), first);
     expect(await scene.origin.effects(message.key)).toBe(1);
   }
+});
+
+it("refused and ambiguous: a class is all its statuses but those that the other list names", async () => {
+  const key = freshKey();
+  const sequence = [{ status: 500 }, { status: 599 }, { status: 201 }];
+  const refused = { path: `/classes/${key}`, key, behave: { sequence } };
+  for (const { status } of sequence) expectFirstAnswer(await scene.send(refused), status);
+  const doubtful = { path: "/classes/named", key: freshKey(), behave: { status: 502 } };
+  expect((await scene.send(doubtful)).status).toBe(502);
+  expectProblem(await scene.send(doubtful), {
+    code: "outcome-unknown",
+    status: 409,
+    retryable: false,
+    echo: doubtful.key,
+  });
 });
 
 it("retention: an answer is replayed until it expires, as Idempotency-Expires says, and then the key is new", async () => {

@@ -113,6 +113,14 @@ describe("refused and ambiguous", () => {
   it("can be swapped by writing both lists", () => {
     expect(settingsOf({ refused: [502], ambiguous: [504] })).toMatchObject({ refused: [502], ambiguous: [504] });
   });
+
+  it("may have a status in one list and its class in the other, but not the same entry in both", () => {
+    const lists = { refused: ["5xx", 429], ambiguous: [502, "4xx"] };
+    expect(routeOf(lists).rules.lists).toEqual(lists);
+    expect(problemOf({ refused: ["5xx", 429], ambiguous: [408, "5xx"] })).toBe(
+      'refused: "5xx" is in ambiguous too: write ambiguous = [408], or leave it out here',
+    );
+  });
 });
 
 describe("key_format", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finalStatus, judgeAttempt } from "../../../../src/kernel/record/verdict.ts";
+import { finalStatus, judgeAttempt, type VerdictLists } from "../../../../src/kernel/record/verdict.ts";
 
 const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
 
@@ -18,6 +18,16 @@ describe("judge", () => {
 
   it("never guesses: a status in both lists is ambiguous", () => {
     expect(judgeAttempt({ kind: "answered", status: 503 }, { refused: [503], ambiguous: [503] })).toBe("ambiguous");
+  });
+
+  it("lets a number count before a class, whichever list has it", () => {
+    const verdictOn = (status: number, own: VerdictLists) => judgeAttempt({ kind: "answered", status }, own);
+    const refusing: VerdictLists = { refused: ["5xx", 429], ambiguous: [502] };
+    expect([500, 503, 599].map((status) => verdictOn(status, refusing))).toEqual(["refused", "refused", "refused"]);
+    expect(verdictOn(502, refusing)).toBe("ambiguous");
+    expect([200, 404, 499].map((status) => verdictOn(status, refusing))).toEqual(["result", "result", "result"]);
+    const doubting: VerdictLists = { refused: [503], ambiguous: ["4xx", "5xx"] };
+    expect([400, 500, 503].map((status) => verdictOn(status, doubting))).toEqual(["ambiguous", "ambiguous", "refused"]);
   });
 
   it("treats only a failed connection as unsent", () => {
