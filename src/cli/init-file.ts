@@ -2,10 +2,10 @@
 // decides on the finished text whether it is valid.
 
 import { MIN_COMPATIBILITY_DATE } from "./check/deployment.ts";
-import { type CallerIdentity, type GatewayPlan, jwtOf, settingsOf } from "./init-plan.ts";
+import { API_REGIONS, type ApiRegion, type CallerIdentity, type GatewayPlan, jwtOf, settingsOf } from "./init-plan.ts";
 
 export function wranglerToml(plan: GatewayPlan): string {
-  const { name, origin, routes, caller, unknown, verify, hint, label, paths } = plan;
+  const { name, origin, routes, caller, unknown, verify, near, label, paths } = plan;
   const { defaults, identities } = settingsOf(plan);
   return `#:schema ${paths.schema}
 
@@ -46,7 +46,7 @@ enabled = true
 # Defaults for every route; each route may override each of them.
 [vars.IDEMPOTENCY]
 origin = ${origin === null ? '{ entrypoint = "Origin" }' : quote(origin)} # requests that no route protects go there too
-${hint === null ? '# location_hint = "weur"' : `location_hint = ${quote(hint)}`} # near the origin: wnam enam sam weur eeur apac oc afr me
+${near === null ? '# location_hint = "weur"' : `location_hint = ${quote(API_REGIONS[near].hint)}`} # ${placementComment(near)}
 scope = ${JSON.stringify(defaults["scope"])} # ${SCOPE_COMMENTS[caller.kind]}
 timeout = "30s" # until the origin's headers
 retention = "24h" # as long as clients may retry
@@ -70,6 +70,12 @@ const UNKNOWN_COMMENTS = {
   retry: 'when an attempt\'s outcome is unknown, try once more after its lock; "hold" leaves it to you',
   hold: 'when an attempt\'s outcome is unknown, never try again on a guess; "retry" tries again after its lock',
 } as const;
+
+function placementComment(near: ApiRegion | null): string {
+  if (near === "several") return "each object is created where it is needed first";
+  const price = near === null ? null : API_REGIONS[near].price;
+  return price ?? 'near the origin: enam wnam weur eeur apac oc; "first-use": where each object is needed first';
+}
 
 function identityTable(caller: CallerIdentity): string {
   if (caller.kind !== "token") return "";

@@ -4,6 +4,7 @@ import { type Command, Option } from "commander";
 
 import { parsePathPattern } from "../kernel/config/path-pattern.ts";
 import type { SettingsTable } from "../kernel/config/table.ts";
+import type { ObjectPlacement } from "../kernel/config/words.ts";
 import { parseScopeEntry } from "../kernel/config/scope-part.ts";
 import { parseOrigin } from "../kernel/config/values.ts";
 import type { UnknownRule } from "../kernel/record/record.ts";
@@ -30,8 +31,8 @@ export interface PlanAnswers {
   readonly unknown: UnknownRule;
   /** With `unknown = "verify"`: where the API is asked about a key. */
   readonly verify: string | null;
-  /** A region of the platform's, near the API; `null`: wherever the first request comes from. */
-  readonly hint: string | null;
+  /** Where the API runs; `null`: nobody knows yet. */
+  readonly near: ApiRegion | null;
   /** Which value of a request operators know it by. */
   readonly label: string | null;
 }
@@ -55,11 +56,59 @@ export const USUAL = {
   caller: { kind: "header", name: "authorization" },
   unknown: "hold",
   verify: null,
-  hint: null,
+  near: null,
   label: null,
 } as const;
 
-export const HINTS = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] as const;
+/** Where an API runs, and where its records are then kept. */
+export const API_REGIONS = {
+  enam: { title: "Eastern North America", hint: "enam", price: null },
+  wnam: { title: "Western North America", hint: "wnam", price: null },
+  weur: { title: "Western Europe", hint: "weur", price: null },
+  eeur: { title: "Eastern Europe", hint: "eeur", price: null },
+  apac: { title: "Asia-Pacific", hint: "apac", price: null },
+  oc: { title: "Oceania", hint: "oc", price: null },
+  sam: {
+    title: "South America",
+    hint: "enam",
+    price: "the nearest objects are in Eastern North America: about 200 ms more for a client in São Paulo",
+  },
+  afr: {
+    title: "Africa",
+    hint: "weur",
+    price: "the nearest objects are in Western Europe: about 260 ms more for a client in Johannesburg",
+  },
+  me: {
+    title: "the Gulf, the Middle East",
+    hint: "eeur",
+    price: "the nearest objects are in Eastern Europe: two round trips there more for a client nearby",
+  },
+  several: { title: "in several of them", hint: "first-use", price: null },
+} as const satisfies Readonly<
+  Record<string, { readonly title: string; readonly hint: ObjectPlacement; readonly price: string | null }>
+>;
+export type ApiRegion = keyof typeof API_REGIONS;
+
+/** In the order in which they are offered. */
+export const REGIONS = [
+  "enam",
+  "wnam",
+  "weur",
+  "eeur",
+  "apac",
+  "oc",
+  "sam",
+  "afr",
+  "me",
+  "several",
+] as const satisfies readonly ApiRegion[];
+
+/** What a client near the API waits longer, where Cloudflare has no objects; `null`: nothing is to be said. */
+export function placementNote(near: ApiRegion | null): string | null {
+  const price = near === null ? null : API_REGIONS[near].price;
+  if (price === null) return null;
+  return `Cloudflare creates no objects there, and ${price} (estimated, not measured). On a machine near the API (onceway serve) there is no such detour.`;
+}
 
 export const USUAL_VERIFY = "/v1/payments/by-key/{key}";
 
@@ -68,10 +117,10 @@ export function settingsOf(answers: PlanAnswers): {
   readonly defaults: SettingsTable;
   readonly identities: SettingsTable | null;
 } {
-  const { origin, caller, unknown, verify, hint, label } = answers;
+  const { origin, caller, unknown, verify, near, label } = answers;
   const defaults = {
     origin: origin ?? { entrypoint: "Origin" },
-    ...(hint === null ? {} : { location_hint: hint }),
+    ...(near === null ? {} : { location_hint: API_REGIONS[near].hint }),
     scope: [scopeOf(caller)],
     timeout: "30s",
     retention: "24h",
@@ -112,7 +161,7 @@ export interface PlanOptions {
   readonly audience?: string;
   readonly unknown?: UnknownRule;
   readonly verify?: string;
-  readonly locationHint?: string;
+  readonly near?: ApiRegion;
   readonly label?: string;
 }
 
@@ -136,13 +185,13 @@ export function withPlanOptions(command: Command): Command {
       ]),
     )
     .option("--verify <PATH>", `with --unknown verify: where the API is asked about a key, ${USUAL_VERIFY}`)
-    .addOption(new Option("--location-hint <REGION>", "where the API runs").choices(HINTS))
+    .addOption(new Option("--near <REGION>", "where the API runs: records are kept near it").choices(REGIONS))
     .option("--label <PLACE>", "a value by which operators know a request: json:/order_id, header:NAME, query:NAME");
 }
 
 /** Throws a Failure that names the option that is wrong. */
 export function readPlanOptions(options: PlanOptions): Partial<PlanAnswers> {
-  const { origin, hono, route: routes, name, verify, locationHint: hint, label } = options;
+  const { origin, hono, route: routes, name, verify, near, label } = options;
   refuse("--origin", origin === undefined ? undefined : originProblem(origin));
   refuse("--route", routes === undefined ? undefined : pathsProblem(routes));
   refuse("--name", name === undefined ? undefined : nameProblem(name));
@@ -158,7 +207,7 @@ export function readPlanOptions(options: PlanOptions): Partial<PlanAnswers> {
     ...(name === undefined ? {} : { name }),
     ...(caller === null ? {} : { caller }),
     ...(unknown === undefined ? {} : { unknown, verify: verify ?? null }),
-    ...(hint === undefined ? {} : { hint }),
+    ...(near === undefined ? {} : { near }),
     ...(label === undefined ? {} : { label }),
   };
 }

@@ -5,14 +5,16 @@ import { basename } from "node:path";
 
 import { askChoice, askText, type TerminalDialogue } from "./ask.ts";
 import {
+  API_REGIONS,
+  type ApiRegion,
   type CallerIdentity,
-  HINTS,
   issuerProblem,
   nameProblem,
   originProblem,
   pathsProblem,
   type PlanAnswers,
   USUAL,
+  REGIONS,
   USUAL_VERIFY,
   verifyProblem,
 } from "./init-plan.ts";
@@ -60,7 +62,7 @@ export async function askWhatIsMissing(
     given.unknown === undefined
       ? await askUnknown(dialogue, ask)
       : { unknown: given.unknown, verify: given.verify ?? null };
-  const hint = given.hint === undefined ? await askHint(dialogue) : given.hint;
+  const near = given.near === undefined ? await askNear(dialogue) : given.near;
   const label =
     given.label === undefined
       ? blankAsNull(
@@ -72,7 +74,7 @@ export async function askWhatIsMissing(
         )
       : given.label;
   const name = given.name ?? (await ask("What is the Worker called?", usualName, nameProblem));
-  return { name, origin, routes, caller, unknown, verify, hint, label };
+  return { name, origin, routes, caller, unknown, verify, near, label };
 }
 
 type Ask = (message: string, usual: string, problem: (value: string) => string | undefined) => Promise<string>;
@@ -126,29 +128,21 @@ async function askUnknown(dialogue: TerminalDialogue, ask: Ask): Promise<Pick<Pl
   };
 }
 
-const ANYWHERE = "anywhere";
+const NOT_KNOWN = "not-known";
 
-async function askHint(dialogue: TerminalDialogue): Promise<string | null> {
-  const regions = {
-    wnam: "Western North America",
-    enam: "Eastern North America",
-    sam: "South America",
-    weur: "Western Europe",
-    eeur: "Eastern Europe",
-    apac: "Asia-Pacific",
-    oc: "Oceania",
-    afr: "Africa",
-    me: "Middle East",
-  };
-  const hint = await askChoice<(typeof HINTS)[number] | typeof ANYWHERE>(dialogue, {
+async function askNear(dialogue: TerminalDialogue): Promise<ApiRegion | null> {
+  const near = await askChoice<ApiRegion | typeof NOT_KNOWN>(dialogue, {
     message: "Where does the API run? Records are kept near it.",
     options: [
-      { value: ANYWHERE, label: "I do not know", hint: "near the first request" },
-      ...HINTS.map((value) => ({ value, label: regions[value] })),
+      { value: NOT_KNOWN, label: "I do not know", hint: "npx onceway check will ask for it" },
+      ...REGIONS.map((value) => {
+        const { title, price } = API_REGIONS[value];
+        return price === null ? { value, label: title } : { value, label: title, hint: price };
+      }),
     ],
-    initialValue: ANYWHERE,
+    initialValue: NOT_KNOWN,
   });
-  return hint === ANYWHERE ? null : hint;
+  return near === NOT_KNOWN ? null : near;
 }
 
 /** Names of headers and cookies (RFC 9110, section 5.6.2). */

@@ -20,6 +20,7 @@ import {
   type ProjectPaths,
   type PlanAnswers,
   type PlanOptions,
+  placementNote,
   readPlanOptions,
   withDefaults,
   withPlanOptions,
@@ -96,6 +97,8 @@ export async function init(target: string, options: InitOptions, dialogue: Termi
   refuseInvalid(config);
   if (isFile) writeAlone(config);
   else writeProject(target, config, answers);
+  const note = placementNote(answers.near);
+  if (note !== null) console.log(`\n${note}`);
 }
 
 /** A file that is there and that a gateway can be added to. */

@@ -17,6 +17,7 @@ import { observeNode } from "./observe/cli/node.ts"; // feature: observe
 import { lookUpNode } from "./look-up/cli/node.ts"; // feature: look-up
 import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
 import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
+import { placementNode } from "./placement/cli/node.ts"; // feature: placement
 import { previousShardsNode } from "./previous-shards/cli/layouts.ts"; // feature: previous-shards
 import { queuesNode } from "./queues/cli/node.ts"; // feature: queues
 import { tryQueue } from "./queues/cli/try-queue.ts"; // feature: queues
@@ -32,6 +33,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   lookUpNode, // feature: look-up
   pagesNode, // feature: pages
   observeNode, // feature: observe
+  placementNode, // feature: placement
   decisionsNode, // feature: decisions
   callersNode, // feature: callers
   previousShardsNode, // feature: previous-shards

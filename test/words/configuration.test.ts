@@ -688,6 +688,8 @@ const UNDECIDED: readonly Settings[] = [
   { fingerprint: { body: "json", except: ["/amount"] } },
   { fingerprint: { query_except: ["to_account", "t"] } },
   { jurisdiction: "eu" },
+  { location_hint: "me" }, // feature: placement
+  { location_hint: "weur", jurisdiction: "us" }, // feature: placement
   { scope: ["cookie:session"], cors: { origins: [SHOP] } }, // feature: pages
 ];
 

@@ -30,6 +30,8 @@ export const PROBLEM_CODES = {
   "origin-placeholder": "an address from an example",
   "origin-unreachable": "this machine finds nothing at the address",
   "keys-missing": "an issuer's keys are not where the file says",
+  "placement-undecided": "nothing says where the objects are created",
+  "placement-unsuitable": "the objects, or the Worker, end up far from where they are needed",
   "operators-shared": "operators and clients use one host",
 } as const;
 

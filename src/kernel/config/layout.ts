@@ -2,7 +2,7 @@
 // the objects' names. So what this file returns for a layout must never change: the records of that layout would be lost.
 
 import { type ParsedSetting, refuseValue } from "./units.ts";
-import type { Jurisdiction, LocationHint } from "./words.ts";
+import type { Jurisdiction, ObjectPlacement } from "./words.ts";
 
 /** So many objects; letters after the number give the same number of objects other names. `per-key`: an object for each key. */
 export type ShardsSetting = number | "per-key" | LetteredShards;
@@ -13,8 +13,8 @@ export interface Layout {
   readonly shards: ShardsSetting;
   /** `null`: anywhere. */
   readonly jurisdiction: Jurisdiction | null;
-  /** Where its objects are created. It is no part of their names. */
-  readonly locationHint: LocationHint | null;
+  /** Where its objects are created. It is no part of their names. `null`: nothing was said, which means `first-use`. */
+  readonly locationHint: ObjectPlacement | null;
 }
 
 /** The layouts of a route: the one that it claims new keys in, and those that may still hold older ones, oldest first. */

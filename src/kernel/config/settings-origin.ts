@@ -13,7 +13,7 @@ import {
 import type { Origin } from "./resolved.ts";
 import { choiceSetting, parsedSetting, settingOf, type TextsOf } from "./setting-kinds.ts";
 import { BINDING_PATTERN, ENTRYPOINT_PATTERN, ORIGIN_TYPE_MESSAGE, parseOrigin } from "./values.ts";
-import { type Jurisdiction, JURISDICTIONS, type LocationHint, LOCATION_HINTS } from "./words.ts";
+import { type Jurisdiction, JURISDICTIONS, type ObjectPlacement, PLACEMENTS } from "./words.ts";
 
 /** One value of `shards`. */
 export function shardsSchema() {
@@ -64,7 +64,7 @@ export const originSettings = {
     ),
   ),
   shards: settingOf(shardsSchema(), 64),
-  location_hint: settingOf(choiceSetting(LOCATION_HINTS)),
+  location_hint: settingOf(choiceSetting(PLACEMENTS)),
   jurisdiction: settingOf(choiceSetting(JURISDICTIONS)),
 };
 
@@ -89,7 +89,10 @@ export const originTexts: TextsOf<typeof originSettings> = {
       "**names other objects**: append the old value to `previous_shards`, or older keys are not found, and their retries run again",
   },
   location_hint: {
-    description: "Where new objects are created: near the origin. Only an object's first use counts.",
+    description:
+      'Where new objects are created: near the origin. Only an object\'s first use counts. `"first-use"`: where each is ' +
+      'needed first, for an API that runs in several regions. Cloudflare has no objects in `"sam"`, `"afr"` and `"me"`, and ' +
+      'creates them in `"enam"`, `"weur"` and `"eeur"`.',
     otherwise: "near the first request",
     onChange: "applies to objects that do not exist yet",
   },
@@ -113,7 +116,7 @@ export function originOrZone(settings: { readonly origin?: Origin }): Origin {
 export interface LayoutSettings {
   readonly shards: ShardsSetting;
   readonly jurisdiction?: Jurisdiction;
-  readonly location_hint?: LocationHint;
+  readonly location_hint?: ObjectPlacement;
 }
 
 /** The layout in force. */

@@ -17,6 +17,10 @@ export const LOCATION_HINTS = [
 ] as const;
 export type LocationHint = (typeof LOCATION_HINTS)[number];
 
+/** A region, or, explicitly, no region: each object is created near whoever needs it first. */
+export const PLACEMENTS = [...LOCATION_HINTS, "first-use"] as const;
+export type ObjectPlacement = (typeof PLACEMENTS)[number];
+
 /** Cloudflare's jurisdictions (same page): where objects run and store, guaranteed; part of an object's id. */
 export const JURISDICTIONS = ["eu", "us", "fedramp", "fedramp-high"] as const;
 export type Jurisdiction = (typeof JURISDICTIONS)[number];

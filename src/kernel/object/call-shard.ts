@@ -209,7 +209,8 @@ export function shardStub(
   { name, jurisdiction, locationHint }: ShardAddress,
 ): DurableObjectStub {
   const namespace = jurisdiction === null ? everywhere : everywhere.jurisdiction(jurisdiction);
-  return namespace.get(idOf(everywhere, namespace, name, jurisdiction), locationHint === null ? {} : { locationHint });
+  const isPlaced = locationHint !== null && locationHint !== "first-use";
+  return namespace.get(idOf(everywhere, namespace, name, jurisdiction), isPlaced ? { locationHint } : {});
 }
 
 /** By jurisdiction and name. To make an id from a name takes a keyed digest. */

@@ -22,7 +22,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 const PATHS = { main: "./src/index.ts", schema: "./schema.json", settings: "./README.md" };
-const ANSWERS = ["--origin", "https://api.example.com/base", "--route", "/v1/payments/*", "--route", "/v1/orders/:id"];
+const ORIGIN = ["--origin", "https://api.example.com/base"];
+const ANSWERS = [...ORIGIN, "--near", "enam", "--route", "/v1/payments/*", "--route", "/v1/orders/:id"];
 
 describe("the written file", () => {
   it("passes the check and a deployment's dry run", async () => {
@@ -250,7 +251,7 @@ describe("the questions", () => {
       caller: { kind: "token", issuer: "https://login.acme.com", audience: "https://api.acme.com" },
       unknown: "verify",
       verify: "/v1/orders/by-key/{key}",
-      hint: "wnam",
+      near: "enam",
       label: "json:/number",
       name: "my-gateway",
     });
@@ -274,7 +275,7 @@ describe("the questions", () => {
       caller: { kind: "cookie", name: "session" },
       unknown: "retry",
       verify: null,
-      hint: null,
+      near: null,
       label: null,
       name: "my-gateway",
     });

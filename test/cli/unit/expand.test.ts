@@ -63,13 +63,16 @@ it("says where each setting comes from", () => {
   expect(lineOf("jurisdiction")).toBe("# jurisdiction # anywhere");
 });
 
-it("is complete with two lines for the gateway and one for the route", () => {
+it("is complete with three lines for the gateway and one for the route", () => {
   const file = {
     compatibility_date: "2026-10-01",
     compatibility_flags: ["enable_request_signal"],
     durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] },
     migrations: [{ tag: "v1", new_sqlite_classes: ["KeyShard"] }],
-    vars: { IDEMPOTENCY: { ...LEFT_OUT, origin: "https://api.shop.test" }, ROUTES: [{ path: "/v1/payments" }] },
+    vars: {
+      IDEMPOTENCY: { ...LEFT_OUT, origin: "https://api.shop.test", location_hint: "enam" },
+      ROUTES: [{ path: "/v1/payments" }],
+    },
   };
   const [top] = checkWranglerConfig(file);
   expect([top?.problems, top?.warnings]).toEqual([[], []]);

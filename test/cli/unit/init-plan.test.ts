@@ -33,7 +33,7 @@ describe("each answer", () => {
     for (const rule of RULES) {
       for (const origin of ["https://api.acme.com", null]) {
         const plan = { ...USUAL, ...rule, caller, origin, name: "pay", routes: ["/v1/orders"], paths: PATHS };
-        plans.push(plan, { ...plan, hint: "weur", label: "json:/order_id" });
+        plans.push(plan, { ...plan, near: "weur", label: "json:/order_id" });
       }
     }
   }
@@ -79,7 +79,7 @@ describe("options", () => {
     [["--unknown", "verify"], "--unknown verify needs --verify /v1/payments/by-key/{key}"],
     [["--unknown", "hold", "--verify", "/k/{key}"], "--verify belongs to --unknown verify"],
     [["--verify", "/k?key={key}"], "--verify must be a path with {key}"],
-    [["--location-hint", "moon"], "Allowed choices are wnam"],
+    [["--near", "moon"], "Allowed choices are enam, wnam"],
     [["--hono", "--origin", "https://api.acme.com"], "cannot be used with option '--hono'"],
   ])("%j are refused, and nothing is written", async (args, message) => {
     const { code, stdout, stderr } = await callOnceway([

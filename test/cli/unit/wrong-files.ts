@@ -15,7 +15,7 @@ new_sqlite_classes = ["KeyShard"]
 
 [vars.IDEMPOTENCY]
 origin = "https://api.acme.com"
-
+location_hint = "weur"
 [[vars.ROUTES]]
 path = "/v1/payments"
 methods = ["POST"]

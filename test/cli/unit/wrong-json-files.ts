@@ -8,7 +8,7 @@ const SOUND = `{
   "durable_objects": { "bindings": [{ "name": "KEY_SHARD", "class_name": "KeyShard" }] },
   "migrations": [{ "tag": "v1", "new_sqlite_classes": ["KeyShard"] }],
   "vars": {
-    "IDEMPOTENCY": { "origin": "https://api.acme.com" },
+    "IDEMPOTENCY": { "origin": "https://api.acme.com", "location_hint": "weur" },
     "ROUTES": [
       { "path": "/v1/payments", "methods": ["POST"] },
     ],

