@@ -23,6 +23,8 @@ export const BUDGET_COUNTS = [
   "waitUntil",
   "SQL statement",
   "awaited I/O",
+  "promise",
+  "await",
 ] as const;
 
 export type BudgetCount = (typeof BUDGET_COUNTS)[number];

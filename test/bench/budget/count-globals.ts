@@ -128,3 +128,25 @@ function countTimers(): void {
 }
 countTimers();
 countCalls(globalThis, "fetch", "awaited I/O");
+
+/**
+ * Counts the promises that are made, each async function's among them, and the reactions to promises, each `await` among them: `withoutAsync`
+ * (budget-bundle.ts) has written the functions as calls of `Promise`. A promise of the runtime, such as that of a digest, is not among them.
+ */
+function countPromises(): void {
+  const { Promise: made } = globalThis;
+  countCalls(made.prototype, "then", "await");
+  const resolve = (value: unknown): Promise<unknown> => {
+    if (!(value instanceof made)) count("promise");
+    return made.resolve(value);
+  };
+  const counting = new Proxy(made, {
+    construct: (target, values) => {
+      count("promise");
+      return Reflect.construct(target, values);
+    },
+    get: (target, name) => (name === "resolve" ? resolve : Reflect.get(target, name)),
+  });
+  Reflect.set(globalThis, "Promise", counting);
+}
+countPromises();

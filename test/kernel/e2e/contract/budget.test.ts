@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { countingBundle } from "../../../bench/budget-bundle.ts";
 import { BUDGET_COUNTS } from "../../../bench/budget-counts.ts";
 import { type Origin, startOrigin } from "../../../bench/processes.ts";
 import { BODY, HEADERS } from "../../../bench/requests-of-load.ts";
@@ -13,7 +14,6 @@ import { readPage } from "../../../support/docs.ts";
 import { type Gateway, startWorkerd } from "../../../support/gateway.ts";
 import { freshKey } from "../../../support/http.ts";
 import { until } from "../../../support/e2e/scene.ts";
-import { projectDir } from "../../../support/wrangler.ts";
 
 /** Counts of the background, such as handing over the Worker's traffic, come in addition: the least of some tries has none. */
 const TRIES = 5;
@@ -22,6 +22,7 @@ const PAGE = "https://shop.example.com";
 
 const ROUTES = [
   { path: "/v1/*" },
+  { path: "/late/*", duplicate: "wait" },
   { path: "/new_keys/*", new_keys: "NEW_KEYS" },
   { path: "/cors/*", cors: { origins: [PAGE] } },
   { path: "/encrypt_responses/*", encrypt_responses: true },
@@ -33,30 +34,40 @@ const SETTINGS = ["new_keys", "cors", "encrypt_responses"];
 let origin: Origin;
 let gateway: Gateway;
 let stateDir: string;
+let bundle: string;
 
 beforeAll(async () => {
   origin = await startOrigin();
+  bundle = await countingBundle();
   stateDir = await mkdtemp(join(tmpdir(), "onceway-budget-"));
   gateway = await startWorkerd({
     stateDir,
     vars: { IDEMPOTENCY: { origin: origin.url, shards: 1 }, ROUTES, NEW_KEYS: {} },
     bindings: { ENCRYPTION_SECRET: "s".repeat(64) },
-    main: join(projectDir, "test/bench/budget/index.ts"),
+    bundle,
   });
 });
 afterAll(async () => {
   await gateway.stop();
   origin.stop();
-  await rm(stateDir, { recursive: true });
+  for (const folder of [stateDir, bundle]) await rm(folder, { recursive: true });
 });
 
-async function send(key: string, route: string | null = null): Promise<void> {
+/** `null`: without a key. */
+async function send(key: string | null, { path = "v1/payments", origin: from }: Sent = {}): Promise<void> {
   const { host: _host, "content-length": _length, ...headers } = HEADERS;
-  const origins = route === null ? {} : { origin: PAGE };
-  const init = { method: "POST", headers: { ...headers, ...origins, "idempotency-key": key }, body: BODY };
-  const response = await fetch(`${gateway.url}/${route ?? "v1"}/payments`, init);
+  const origins = from === undefined ? {} : { origin: from };
+  const keys = key === null ? {} : { "idempotency-key": key };
+  const init = { method: "POST", headers: { ...headers, ...origins, ...keys }, body: BODY };
+  const response = await fetch(`${gateway.url}/${path}`, init);
   expect(response.status).toBe(201);
   await response.arrayBuffer();
+}
+
+interface Sent {
+  readonly path?: string;
+  /** The page that it comes from; none by default. */
+  readonly origin?: string;
 }
 
 async function takeCounts(): Promise<readonly number[]> {
@@ -71,16 +82,28 @@ function untilAtRest(): Promise<true> {
   );
 }
 
-/** The counts of a request with each of these keys, each the least of all. */
-async function countsOf(keys: readonly string[], route: string | null = null): Promise<readonly number[]> {
+/** The counts of what is done with each of these keys, each the least of all. */
+async function countsOf(
+  keys: readonly string[],
+  act: (key: string) => Promise<unknown> = (key) => send(key),
+): Promise<readonly number[]> {
   const all: (readonly number[])[] = [];
   for (const key of keys) {
     await untilAtRest();
     await takeCounts();
-    await send(key, route);
+    await act(key);
     all.push(await takeCounts());
   }
   return BUDGET_COUNTS.map((_, at) => Math.min(...all.map((one) => one[at] ?? Number.NaN)));
+}
+
+/** What the first has more than the second. */
+function moreThan(counts: readonly number[], plain: readonly number[]): readonly number[] {
+  return counts.map((count, at) => count - (plain[at] ?? 0));
+}
+
+function freshKeys(): readonly string[] {
+  return Array.from({ length: TRIES }, () => freshKey());
 }
 
 function readTable(title: string): readonly string[] {
@@ -98,47 +121,46 @@ function tableRows(columns: readonly (readonly number[])[]): readonly string[] {
 
 describe("the budget of a request", () => {
   it("is the table in the documentation", async () => {
-    const keys = Array.from({ length: TRIES }, () => freshKey());
+    const keys = freshKeys();
     // A shard's one-time work: its tables, its alarm, the address of its origin.
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await send(freshKey());
     const first = await countsOf(keys);
+    // The origin answers late, so that the second finds the first in flight.
+    const late = (key: string): Promise<void> => send(key, { path: "late/payments" });
+    await late(freshKey());
+    const alone = await countsOf(freshKeys(), late);
+    const both = await countsOf(freshKeys(), (key) => Promise.all([late(key), late(key)]));
+    const open = (key: string | null): Promise<void> => send(key, { path: "open/payments" });
+    await open(null);
+    const unprotected = await countsOf(freshKeys(), () => open(null));
+    const keyed = await countsOf(freshKeys(), open);
     gateway = await restarted();
     await send(freshKey());
     const cold = await countsOf(keys);
     for (const key of keys) await send(key);
     const hot = await countsOf(keys);
-    expect(readTable("the runtime's")).toEqual(tableRows([first, cold, hot]));
+    const columns = [first, cold, hot, moreThan(both, alone), unprotected, keyed];
+    expect(readTable("the runtime's")).toEqual(tableRows(columns));
   });
 
   it("is the table in the documentation for each setting that costs something", async () => {
-    const keys = Array.from({ length: TRIES }, () => freshKey());
+    const keys = freshKeys();
     const routes = ["v1", ...SETTINGS];
+    const fromPage = (route: string, key: string): Promise<void> =>
+      send(`${route}-${key}`, { path: `${route}/payments`, origin: PAGE });
     const firsts: (readonly number[])[] = [];
     const replays: (readonly number[])[] = [];
     for (const route of routes) {
-      for (let warmUp = 0; warmUp < 3; warmUp += 1) await send(freshKey(), route);
-      firsts.push(
-        await countsOf(
-          keys.map((key) => `${route}-${key}`),
-          route,
-        ),
-      );
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) await fromPage(route, freshKey());
+      firsts.push(await countsOf(keys, (key) => fromPage(route, key)));
     }
     gateway = await restarted();
     await send(freshKey());
-    for (const route of routes)
-      replays.push(
-        await countsOf(
-          keys.map((key) => `${route}-${key}`),
-          route,
-        ),
-      );
+    for (const route of routes) replays.push(await countsOf(keys, (key) => fromPage(route, key)));
     const [plainFirst = [], plainReplay = []] = [firsts[0], replays[0]];
-    const more = (counts: readonly number[], plain: readonly number[]) =>
-      counts.map((count, at) => count - (plain[at] ?? 0));
     const columns = SETTINGS.flatMap((_, at) => [
-      more(firsts[at + 1] ?? [], plainFirst),
-      more(replays[at + 1] ?? [], plainReplay),
+      moreThan(firsts[at + 1] ?? [], plainFirst),
+      moreThan(replays[at + 1] ?? [], plainReplay),
     ]);
     expect(readTable("more of the runtime's")).toEqual(tableRows(columns));
   });
