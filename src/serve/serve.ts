@@ -13,6 +13,7 @@ import { describeConfig } from "../cli/check/describe.ts";
 import { UNNAMED } from "../kernel/config/read-operators.ts";
 import type { ConfigProblem } from "../kernel/config/resolved.ts";
 import { bundleInto } from "./bundle.ts";
+import { DRAIN_MODULE, DRAIN_SOCKET, writeDrainModule } from "./drain.ts";
 import { hostAndPort, readOptions, type ServeOptions, USAGE } from "./options.ts";
 import { readSecrets, type ServeSecrets } from "./secrets.ts";
 import { type SelfHosting, selfHosting } from "./self-hosting.ts";
@@ -186,6 +187,7 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
   rmSync(modulesDir, { recursive: true, force: true });
   mkdirSync(modulesDir);
   await bundleInto(modulesDir, hosting.main, hosting.compatibility);
+  writeDrainModule(modulesDir, hosting.objects);
   const objectsDir = join(stateDir, "objects");
   mkdirSync(objectsDir, { recursive: true });
   closeToOthers(objectsDir);
@@ -206,6 +208,8 @@ async function prepare({ hosting, secrets }: Plan, stateDir: string, options: Se
     secrets: names,
     extraBindings: [],
     extraServices: [],
+    extraSockets: [DRAIN_SOCKET],
+    main: DRAIN_MODULE,
   });
   const configPath = join(modulesDir, "gateway.capnp");
   writeFileSync(configPath, text);

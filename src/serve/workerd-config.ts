@@ -48,6 +48,8 @@ export interface WorkerdSetup {
   readonly extraServices: readonly string[];
   /** More sockets, in Cap'n Proto text. */
   readonly extraSockets?: readonly string[];
+  /** The module whose exports are the program's; `"index.js"` if left out. */
+  readonly main?: string;
 }
 
 export async function workerdConfig(setup: WorkerdSetup): Promise<string> {
@@ -82,7 +84,7 @@ ${sockets.map((socket) => `    ${socket},\n`).join("")}  ],
 
 const gateway :Workerd.Worker = (
   modules = [
-${(await moduleList(setup.modulesDir)).map((module) => `    ${module},\n`).join("")}  ],
+${(await moduleList(setup.modulesDir, "", setup.main)).map((module) => `    ${module},\n`).join("")}  ],
   compatibilityDate = ${quoteText(compatibility.date)},
   compatibilityFlags = [${flags}],
   durableObjectNamespaces = [${classes.map(objectNamespace).join(", ")}],
@@ -108,10 +110,10 @@ export function objectNamespace(className: string): string {
   return `(className = ${quoteText(className)}, uniqueKey = ${quoteText(`onceway-${className}`)}, enableSql = true)`;
 }
 
-/** The first module is the main one. `from` is the folder as seen from the configuration's file: `""` or `"folder/"`. */
-export async function moduleList(modulesDir: string, from = ""): Promise<string[]> {
+/** The main module is the first. `from` is the folder as seen from the configuration's file: `""` or `"folder/"`. */
+export async function moduleList(modulesDir: string, from = "", main = "index.js"): Promise<string[]> {
   const names = (await readdir(modulesDir)).filter((name) => moduleKind(name) !== null);
-  names.sort((a, b) => Number(b === "index.js") - Number(a === "index.js"));
+  names.sort((a, b) => Number(b === main) - Number(a === main));
   return names.map((name) => `(name = ${quoteText(name)}, ${moduleKind(name)} = embed ${quoteText(from + name)})`);
 }
 

@@ -1,9 +1,11 @@
 // One run of workerd, from its start until it ends. When it is asked to drain, it takes no more requests and ends after those
-// in flight have been answered. Requests that take longer than the grace period are cut off.
+// in flight have been answered, and what it does for no client has ended too (drain.ts). What takes longer than the grace period is cut off.
 
 import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import type { Readable } from "node:stream";
 
+import { drainAddress, endIsolate, makeDrainFolder } from "./drain.ts";
 import type { StopSignals } from "./stop-signals.ts";
 
 export interface WorkerdRun {
@@ -16,7 +18,7 @@ export interface WorkerdRun {
 export interface WorkerdEnd {
   /** The exit code, signal or error: `exit code 1`, `SIGKILL`. */
   readonly how: string;
-  /** Whether it was drained and had answered every request when it ended. */
+  /** Whether it was drained, and all that it was doing had ended when it did. */
   readonly isClean: boolean;
 }
 
@@ -37,15 +39,24 @@ const CONTROL_FD = 3;
 
 export function runWorkerd(command: WorkerdCommand, { drain, end }: StopSignals): WorkerdRun {
   const { bin, configPath, address, env, lockFd, graceMs } = command;
-  const args = ["serve", configPath, `--socket-addr=http=${address}`, `--control-fd=${CONTROL_FD}`];
+  const drainFolder = makeDrainFolder();
+  const sockets = [`--socket-addr=http=${address}`, drainAddress(drainFolder)];
+  const args = ["serve", configPath, ...sockets, `--control-fd=${CONTROL_FD}`];
   // It gets its own process group, so that a terminal's Ctrl-C reaches only this process, which then drains workerd.
   const child = spawn(bin, args, { env, detached: true, stdio: ["ignore", "inherit", "inherit", "pipe", lockFd] });
 
   const kill = (): void => void child.kill("SIGKILL");
   let timer: NodeJS.Timeout | undefined;
+  const terminate = (): void => void child.kill("SIGTERM");
+  let hasListened = false;
+  let isEmpty = Promise.resolve(false);
   const askToEnd = (): void => {
-    child.kill("SIGTERM");
     timer = setTimeout(kill, graceMs);
+    if (hasListened) isEmpty = endIsolate(drainFolder, terminate);
+    else {
+      isEmpty = Promise.resolve(true);
+      terminate();
+    }
   };
   drain.addEventListener("abort", askToEnd);
   end.addEventListener("abort", kill);
@@ -55,19 +66,22 @@ export function runWorkerd(command: WorkerdCommand, { drain, end }: StopSignals)
   const ended = new Promise<WorkerdEnd>((resolve) => {
     const finish = (how: string, isClean: boolean): void => {
       clearTimeout(timer);
+      rmSync(drainFolder, { recursive: true, force: true });
       drain.removeEventListener("abort", askToEnd);
       end.removeEventListener("abort", kill);
       process.off("exit", kill);
-      resolve({ how, isClean });
+      void isEmpty.then((wasEmpty) => resolve({ how, isClean: isClean && wasEmpty }));
     };
     child.once("error", (error) => finish(error.message, false));
-    child.once("exit", (code, signal) =>
-      finish(signal ?? `exit code ${code}`, drain.aborted && (code === 0 || signal === "SIGTERM")),
-    );
+    child.once("exit", (code, signal) => finish(signal ?? `exit code ${code}`, code === 0 || signal === "SIGTERM"));
+  });
+  const port = portFrom(child.stdio[CONTROL_FD]).then((given) => {
+    hasListened = true;
+    return given;
   });
   return {
     pid: child.pid,
-    listening: Promise.race([portFrom(child.stdio[CONTROL_FD]), ended.then(() => null)]),
+    listening: Promise.race([port, ended.then(() => null)]),
     ended,
   };
 }

@@ -13,6 +13,7 @@ import { heldRows } from "../kernel/store/tables.ts";
 import { KnownRows } from "../kernel/store/known-rows.ts";
 import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
 import { ObjectAlarm } from "../kernel/object/alarm.ts";
+import { IsolateWork } from "../kernel/object/isolate-work.ts";
 import { bindingIn, limiterIn } from "../kernel/object/bindings.ts";
 import { doDueWork } from "../kernel/due.ts";
 import { ObjectGatherer } from "../kernel/object/gatherer.ts";
@@ -32,7 +33,15 @@ import { ShardTotals } from "../kernel/object/totals.ts";
 /** Knowledge about the origins, shared by all shards of an isolate. */
 const origins: KnownOrigins = new Map();
 
+/** What all shards of an isolate do. */
+const isolate = new IsolateWork();
+
 export class KeyShard extends ittyDurable() {
+  /** For the host that runs this isolate and is about to end it. */
+  static endIsolate(): Response {
+    return isolate.end();
+  }
+
   readonly #alarm: ObjectAlarm;
   readonly #exchanges: ExchangeRunner;
   readonly #calls: CallTable;
@@ -45,13 +54,9 @@ export class KeyShard extends ittyDurable() {
     );
     this.#alarm = new ObjectAlarm(storage, () => this.#exchanges.nextDeadline());
     const timers = new ObjectTimers();
-    const traffic = new ShardTraffic({
-      counts: ledger.counts,
-      totals: new KnownRows(storage.sql, "totals"),
-      timers,
-      isBusy: () => this.#exchanges.attempts.count > 0,
-      name: state.id.name,
-    });
+    const isBusy = (): boolean => this.#exchanges.attempts.count > 0;
+    const totals = new KnownRows(storage.sql, "totals");
+    const traffic = new ShardTraffic({ counts: ledger.counts, totals, timers, isBusy, name: state.id.name });
     this.#exchanges = new ExchangeRunner(
       {
         ledger,
@@ -60,6 +65,7 @@ export class KeyShard extends ittyDurable() {
         target: (origin) => originTarget(origin, env, state.exports),
         sync: storeSync(() => storage.sync()),
         waitUntil: (promise) => state.waitUntil(promise),
+        isolate,
         heartbeat: new AttemptHeartbeat(timers, () => callItself(state, env)),
         timers,
         limiter: (binding) => limiterIn(env, binding),

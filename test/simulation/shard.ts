@@ -8,6 +8,7 @@ import { doDueWork } from "../../src/kernel/due.ts";
 import type { RequestSignal, ExchangePorts } from "../../src/kernel/object/exchange-ports.ts";
 import { ExchangeRunner } from "../../src/kernel/object/exchanges.ts";
 import type { RequestBody } from "../../src/kernel/body/request-body.ts";
+import { IsolateWork } from "../../src/kernel/object/isolate-work.ts";
 import { AttemptHeartbeat } from "../../src/kernel/object/heartbeat.ts";
 import { type ShardCounts, OperatorCalls } from "../../src/kernel/object/operator-calls.ts";
 import type { ObjectFeatures } from "../../src/kernel/object-feature.ts";
@@ -77,6 +78,7 @@ export class Shard {
         target,
         sync,
         waitUntil: () => undefined,
+        isolate: new IsolateWork(),
         heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
         timers,
         reporter: new ExchangeReporter("shard", new TrafficCounters()),

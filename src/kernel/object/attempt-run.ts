@@ -30,6 +30,7 @@ export type RunShared = Pick<
   | "target"
   | "reachability"
   | "waitUntil"
+  | "isolate"
 >;
 
 /** The place of an attempt of an accepted request (accepted-attempts.ts). */
@@ -55,7 +56,7 @@ export function runAttempt(
   const run = new AttemptRun(id, record, incoming, shared, () => place?.answered());
   const ended = run.toEnd();
   place = enter === null ? null : enter();
-  shared.waitUntil(ended.finally(() => place?.leave()));
+  shared.waitUntil(shared.isolate.run(ended.finally(() => place?.leave())));
   return run.inFlight;
 }
 

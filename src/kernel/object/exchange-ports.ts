@@ -14,6 +14,7 @@ import type { BeginsElsewhere, PlacedRecord } from "../elsewhere.ts";
 import type { AttemptHeartbeat } from "./heartbeat.ts";
 import type { RateLimiter, NewKeyLimiter } from "../new-keys/new-keys.ts";
 import type { VerificationQueue } from "../verify/verifications.ts";
+import type { IsolateWork } from "./isolate-work.ts";
 import type { OriginReachability } from "./reachability.ts";
 import type { RecordSteps } from "./record-steps.ts";
 import type { Ledger, LedgerStorage } from "../store/ledger.ts";
@@ -30,6 +31,7 @@ export interface ExchangePorts {
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+  readonly isolate: IsolateWork;
   readonly heartbeat: AttemptHeartbeat;
   readonly timers: ObjectTimers;
   readonly reporter: ExchangeReporter;

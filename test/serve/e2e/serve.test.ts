@@ -121,6 +121,31 @@ describe("told to stop in the middle of a call", () => {
     },
   );
 
+  it("ends the attempt of a client that has left, ends with 0, and replays its answer later", async () => {
+    const { args } = await deployment();
+    const gateway = serve(args);
+    const { url } = await gateway.listening();
+    const call = { path: "/pay", key: freshKey() };
+    await origin.behave({ key: call.key }, { status: 201, body: "paid", hold: true });
+    const left = open(url, call);
+    await origin.arrived(call.key);
+    left.reset();
+    await expect(left.response).rejects.toThrow();
+    gateway.signal("SIGTERM");
+    // It takes no more requests, and its attempt is still at the origin.
+    await until(
+      () => serve(["health", "--port", new URL(url).port]).exited,
+      (code) => code === 1,
+      SLACK_MS,
+    );
+    await origin.release(call.key);
+    expect(await gateway.exited).toBe(0);
+
+    const again = await send((await serve(args).listening()).url, call);
+    expect([isReplay(again), again.status, again.body.toString()]).toEqual([true, 201, "paid"]);
+    expect(await origin.effects(call.key)).toBe(1);
+  });
+
   it("cuts off calls that take longer than --grace, and reports that by its exit code", async () => {
     const { args } = await deployment();
     const gateway = serve([...args, "--grace", "300ms"]);

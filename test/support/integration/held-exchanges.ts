@@ -10,6 +10,7 @@ import { epochMs } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { ObjectAlarm } from "../../../src/kernel/object/alarm.ts";
 import { ExchangeRunner } from "../../../src/kernel/object/exchanges.ts";
+import { IsolateWork } from "../../../src/kernel/object/isolate-work.ts";
 import { AttemptHeartbeat } from "../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
 import { OriginReachability } from "../../../src/kernel/object/reachability.ts";
@@ -99,6 +100,7 @@ export async function withExchanges(
         waitUntil: (promise) => {
           state.waitUntil(promise);
         },
+        isolate: new IsolateWork(),
         heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
         timers,
         reporter: new ExchangeReporter("shard", traffic),

@@ -56,8 +56,9 @@ export class AcceptedAttempts {
     this.#shared = shared;
   }
 
+  /** None begins in an isolate that is about to end: it waits in the store for the next one. */
   get hasPlace(): boolean {
-    return this.#placed < PLACES;
+    return this.#placed < PLACES && !this.#shared.isolate.isEnding;
   }
 
   /** Whether a new request may begin at once. Those who wait for an instance that was lost come first. */

@@ -29,6 +29,7 @@ import {
   type RecordId,
 } from "../../../kernel/record/units.ts";
 import type { ObjectAlarm } from "../../../kernel/object/alarm.ts";
+import type { IsolateWork } from "../../../kernel/object/isolate-work.ts";
 import type { AlertWriter } from "./alerts.ts";
 import { DestinationMemory } from "./destination-memory.ts";
 import { PAUSE_MS, takeNextTurn } from "../../../kernel/object/next-turn.ts";
@@ -67,6 +68,7 @@ export interface OutboxPorts {
   readonly ledger: { readonly bodies: EventBodies["bodies"] };
   readonly alarm: Pick<ObjectAlarm, "moveTo">;
   readonly waitUntil: (promise: Promise<unknown>) => void;
+  readonly isolate: IsolateWork;
   /** What the configuration says about a destination. */
   readonly destination: (name: string) => RelayTarget;
   readonly count: (destination: string, what: EventFate, events: number) => void;
@@ -119,12 +121,8 @@ export class OutboxRelay {
 
   /** When the alarm has to come next; `null` when there is no event. */
   nextAt(now: EpochMs): EpochMs | null {
-    let next: EpochMs | null = null;
-    for (const destination of this.#inTurn()) {
-      const at = this.#nextOf(destination, now);
-      if (at !== null) next = next === null ? at : earliestTime(next, at);
-    }
-    return next;
+    const times = this.#inTurn().flatMap((destination) => this.#nextOf(destination, now) ?? []);
+    return times.length === 0 ? null : epochMs(Math.min(...times));
   }
 
   #nextOf(destination: string, now: EpochMs): EpochMs | null {
@@ -137,11 +135,14 @@ export class OutboxRelay {
     const due = headsOf(lanes).map((head) => triedFrom(head, rests));
     if (due.length === 0) return erasure;
     // What is being relayed, or waits for its turn, continues when a call ends.
-    const isBusy = this.#running.has(destination) || this.#running.size >= MAX_AT_ONCE;
-    const at = isBusy
+    const at = this.#isBusyWith(destination)
       ? timeAfter(now, CHECK_AFTER_MS)
       : latestTime(epochMs(Math.min(...due)), dueAt(this.#pausedUntil, PAUSE_MS, now));
     return erasure === null ? at : earliestTime(at, erasure);
+  }
+
+  #isBusyWith(destination: string): boolean {
+    return this.#ports.isolate.isEnding || this.#running.size >= MAX_AT_ONCE || this.#running.has(destination);
   }
 
   #memoryOf(destination: string): DestinationMemory {
@@ -158,7 +159,7 @@ export class OutboxRelay {
 
   #beginIfDue(destination: string, now: EpochMs): void {
     const { events: outbox } = this.#ports.store;
-    if (this.#running.size >= MAX_AT_ONCE || this.#running.has(destination)) return;
+    if (this.#isBusyWith(destination)) return;
     if (isPauseOn(this.#pausedUntil, PAUSE_MS, now)) return;
     const memory = this.#memoryOf(destination);
     const state = { rests: outbox.rests.of(destination), lastLane: memory.lastLane };
@@ -175,7 +176,7 @@ export class OutboxRelay {
     this.#running.add(destination);
     this.#last = destination;
     memory.lastLane = lane;
-    this.#ports.waitUntil(this.#relay(destination, target, [first, ...events.slice(1)]));
+    this.#ports.waitUntil(this.#ports.isolate.run(this.#relay(destination, target, [first, ...events.slice(1)])));
   }
 
   async #relay(

@@ -17,6 +17,7 @@ import {
 import { ObjectAlarm } from "../../../../src/kernel/object/alarm.ts";
 import { doDueWork } from "../../../../src/kernel/due.ts";
 import { ExchangeRunner } from "../../../../src/kernel/object/exchanges.ts";
+import { IsolateWork } from "../../../../src/kernel/object/isolate-work.ts";
 import { AttemptHeartbeat } from "../../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
@@ -65,6 +66,7 @@ function measure(file: string, inFlight: number): { readonly nothing: number; re
       shard: "shard",
       sync: () => Promise.resolve(),
       waitUntil,
+      isolate: new IsolateWork(),
       heartbeat: new AttemptHeartbeat(timers, () => Promise.resolve()),
       timers,
       reporter: new ExchangeReporter("shard", new TrafficCounters()),

@@ -3,12 +3,13 @@
 
 import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { ALL_LANES, LONGEST_PAUSE_MS, NO_RECORD } from "../../../../src/kernel/record/outbox.ts";
+import { ALL_LANES, LONGEST_PAUSE_MS, NO_RECORD, type TryResult } from "../../../../src/kernel/record/outbox.ts";
 import { durationMs, epochMs } from "../../../../src/kernel/record/units.ts";
 import { OperatedBench } from "../../../support/integration/operated-bench.ts";
 import { heldAnswer, headOf, messageOf } from "../../../support/integration/shard-bench.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { OutboxRelay, type RelayTarget } from "../../../../src/features/outbox/object/relay.ts";
+import { IsolateWork } from "../../../../src/kernel/object/isolate-work.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { type Hook, Hooks, publishing, untilLeft } from "./hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
@@ -393,36 +394,54 @@ describe("a destination that refuses one caller's events", () => {
   });
 });
 
-/** A relay over a database of its own, to a queue that refuses batches with `poison`; returns what it was sent. */
+interface Relay {
+  readonly outbox: OutboxRelay;
+  readonly store: OutboxStore;
+}
+
+/** A relay over an object's database, in which these events have been published to a queue. */
+function relayOf(
+  storage: DurableObjectStorage,
+  ids: readonly string[],
+  { send, isolate = new IsolateWork() }: Pick<RelayTarget, "send"> & { readonly isolate?: IsolateWork },
+): Relay {
+  const ledger = new Ledger(storage);
+  const target: RelayTarget = {
+    giveUpAfterMs: durationMs(72 * HOUR_MS),
+    keepDeadMs: durationMs(HOUR_MS),
+    batch: { events: 100, bytes: 250_000 },
+    send,
+  };
+  const store = new OutboxStore(ledger.tables);
+  const outbox = new OutboxRelay({
+    ledger,
+    store,
+    alarm: { moveTo: () => undefined },
+    waitUntil: () => undefined,
+    isolate,
+    destination: () => target,
+    count: () => undefined,
+    alerts: { diedEvents: () => undefined },
+  });
+  const events = ids.map((id) => ({ id, destination: "queue", lane: 0, event: "{}" }));
+  ledger.together(() => store.events.insert(NO_RECORD, events, epochMs(Date.now())));
+  store.events.added();
+  return { outbox, store };
+}
+
+/** What a queue was sent that refuses batches with `poison`. */
 async function relayedBatches(ids: readonly string[], poison: string): Promise<readonly (readonly string[])[]> {
   const sent: (readonly string[])[] = [];
   const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
   await runInDurableObject(stub, async (_instance, { storage }) => {
-    const ledger = new Ledger(storage);
-    const target: RelayTarget = {
-      giveUpAfterMs: durationMs(72 * HOUR_MS),
-      keepDeadMs: durationMs(HOUR_MS),
-      batch: { events: 100, bytes: 250_000 },
+    const { outbox, store } = relayOf(storage, ids, {
       send: (events) => {
         const batch = events.map(({ id }) => id);
         sent.push(batch);
         const refusal = { kind: "failed", reason: "too long", retryAfterMs: null, scope: "lane" } as const;
         return Promise.resolve(batch.includes(poison) ? refusal : { kind: "accepted" });
       },
-    };
-    const store = new OutboxStore(ledger.tables);
-    const outbox = new OutboxRelay({
-      ledger,
-      store,
-      alarm: { moveTo: () => undefined },
-      waitUntil: () => undefined,
-      destination: () => target,
-      count: () => undefined,
-      alerts: { diedEvents: () => undefined },
     });
-    const events = ids.map((id) => ({ id, destination: "queue", lane: 0, event: "{}" }));
-    ledger.together(() => store.events.insert(NO_RECORD, events, epochMs(Date.now())));
-    store.events.added();
     outbox.continue();
     const restedUntil = (): number => store.events.rests.of("queue").get(0)?.until ?? 0;
     await vi.waitFor(() => expect(restedUntil()).toBeGreaterThan(0), { timeout: 10_000 });
@@ -437,6 +456,36 @@ async function relayedBatches(ids: readonly string[], poison: string): Promise<r
   });
   return sent;
 }
+
+describe("an isolate that is about to end", () => {
+  it("ends when a call that delivers an event has ended, and begins no other", async () => {
+    const stub = env.KEY_SHARD.get(env.KEY_SHARD.newUniqueId());
+    await runInDurableObject(stub, async (_instance, { storage }) => {
+      const called = Promise.withResolvers<void>();
+      const isolate = new IsolateWork();
+      let calls = 0;
+      const send = async (): Promise<TryResult> => {
+        calls += 1;
+        await called.promise;
+        return { kind: "failed", reason: "away", retryAfterMs: 0, scope: "lane" };
+      };
+      const { outbox, store } = relayOf(storage, ["event"], { send, isolate });
+      outbox.continue();
+      let hasEnded = false;
+      const ending = isolate
+        .end()
+        .text()
+        .then(() => (hasEnded = true));
+      await scheduler.wait(100);
+      expect([calls, hasEnded]).toEqual([1, false]);
+      called.resolve();
+      await ending;
+      vi.setSystemTime(Date.now() + HOUR_MS);
+      outbox.continue();
+      expect([calls, store.events.lanes("queue").length]).toEqual([1, 1]);
+    });
+  });
+});
 
 describe("a queue that does not take one event of a batch", () => {
   it("takes all others, of which none rests for the failure, and each batch is a try of its events", async () => {

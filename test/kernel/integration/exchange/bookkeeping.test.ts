@@ -6,6 +6,7 @@ import { connect } from "cloudflare:sockets";
 import { expect, it, vi } from "vitest";
 import { ObjectAlarm, type AlarmStorage } from "../../../../src/kernel/object/alarm.ts";
 import { ExchangeRunner } from "../../../../src/kernel/object/exchanges.ts";
+import { IsolateWork } from "../../../../src/kernel/object/isolate-work.ts";
 import { AttemptHeartbeat } from "../../../../src/kernel/object/heartbeat.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import {
@@ -100,6 +101,7 @@ function runWith(breakPart: (parts: Parts) => unknown, answer: () => Response): 
         target: () => target,
         sync: () => storage.sync(),
         waitUntil: () => undefined,
+        isolate: new IsolateWork(),
         heartbeat: parts.heartbeat,
         timers,
         reporter: new ExchangeReporter("shard", parts.traffic),

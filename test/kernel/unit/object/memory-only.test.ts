@@ -53,6 +53,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/object/alarm.ts": "when the alarm stands; a new instance asks the platform",
   "kernel/object/attempt.ts": RUNNING,
   "kernel/object/attempts-in-flight.ts": RUNNING,
+  "kernel/object/isolate-work.ts": RUNNING,
   "kernel/body/byte-pipe.ts": OF_ONE_REQUEST,
   "kernel/body/chunk.ts": OF_ONE_REQUEST,
   "kernel/resume/event-offsets.ts": CACHE,
