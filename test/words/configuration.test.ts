@@ -163,6 +163,14 @@ const ROUTE: readonly Settings[] = [
   { scope: ["ip", "tenant"] },
   { scope: ["header:"] },
   { scope: ["cookie:a b"] },
+  { scope: ["none", "path", "header:authorization"] },
+  { scope: ["path", "path"] },
+  { scope: ["route:"] },
+  { scope: ["route:pay now"] },
+  { scope: ["json:account"] },
+  { scope: ["json:/a~2"] },
+  { scope: ["header:authorization", "json:/account"], async: "prefer" }, // feature: accepted
+  { previous_scope: [["json:/account"]], async: "always" }, // feature: accepted
   { origin: "api.example.com" },
   { origin: "ftp://api.example.com" },
   { origin: "https:api.example.com" },

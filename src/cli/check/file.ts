@@ -15,7 +15,7 @@ import {
   type ConfigProblemCode,
   valueFix,
 } from "../../kernel/config/config-problem.ts";
-import { hasRules, lackingBindings, looselyInherited, notInherited } from "./inherited.ts";
+import { hasRules, lackingBindings, looselyInherited, notInherited, sharedByAll } from "./inherited.ts";
 import type { BindingKind } from "../../kernel/config/in-force.ts";
 import { readConfig } from "../../features/settings.ts";
 import { formatDuration, HOUR_MS } from "../../kernel/config/units.ts";
@@ -94,6 +94,7 @@ function checkEnvironment(name: string | null, own: SettingsTable, top: Settings
       : [
           ...configWarnings(usable),
           ...looselyInherited(usable, vars),
+          ...sharedByAll(usable, vars),
           ...reachWarnings(usable, own, top),
           ...CHECKS.flatMap(({ fileWarnings }) => fileWarnings?.(usable, own, top) ?? []),
         ];

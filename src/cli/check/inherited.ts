@@ -4,6 +4,7 @@
 import type { ConfigProblem } from "../../kernel/config/config-problem.ts";
 import { VARIABLES } from "../variables.ts";
 import { variablesOf } from "../../kernel/config/read-tables.ts";
+import { isOfRequest, type ScopePart } from "../../kernel/config/scope-part.ts";
 import { routeVariables } from "../../kernel/config/read.ts";
 import { isTable, listOf, readJsonVariable, type SettingsTable } from "../../kernel/config/table.ts";
 import type { Config, Route } from "../../kernel/config/resolved.ts";
@@ -98,6 +99,21 @@ export function looselyInherited({ routes }: Config, vars: SettingsTable): reado
   });
 }
 
+/** A scope that says only what a request is about, although nobody wrote that it is everybody's. */
+export function sharedByAll({ routes }: Config, vars: SettingsTable): readonly ConfigProblem[] {
+  const defaults = tableIn(vars["IDEMPOTENCY"]);
+  return routes.flatMap(({ name, scope }) => {
+    const written = listOf(writtenRoute(vars, name)["scope"] ?? defaults["scope"]);
+    if (written.length === 0 || written.includes("none") || !scope.every(isShared)) return [];
+    const message = `(${written.join(", ")}) tells no callers apart, so any caller's key gets any caller's answer: add "header:authorization", or "none" if that is meant`;
+    return [{ path: `${name}.scope`, code: "protection-weakened" as const, message }];
+  });
+}
+
+function isShared(part: ScopePart): boolean {
+  return part.kind === "host" || isOfRequest(part);
+}
+
 interface LooseSetting {
   readonly setting: "scope" | "unknown" | "fingerprint";
   readonly text: string;
@@ -105,9 +121,8 @@ interface LooseSetting {
 }
 
 function looseSettings({ scope, rules, fingerprint }: Route): readonly LooseSetting[] {
-  const isShared = scope.every(({ kind }) => kind === "host");
   return [
-    ...(isShared ? [loose("scope", 'scope = ["none"]', "any caller's key gets any caller's answer")] : []),
+    ...(scope.every(isShared) ? [loose("scope", 'scope = ["none"]', "any caller's key gets any caller's answer")] : []),
     ...(rules.policy.unknown === "retry"
       ? [loose("unknown", 'unknown = "retry"', "a call whose outcome nobody knows is made again")]
       : []),

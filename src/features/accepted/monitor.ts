@@ -6,7 +6,7 @@ import type { Route } from "../../kernel/config/resolved.ts";
 import type { PreviousLayouts } from "../../kernel/elsewhere.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import { durationMs } from "../../kernel/record/units.ts";
-import { recordNames, namerOf, readScopes } from "../../kernel/request/exchange-request.ts";
+import { recordNames, namerOf, readScopes } from "../../kernel/request/read-scopes.ts";
 import type { CallerRequest, Endpoint, ProveCaller } from "../../kernel/request-feature.ts";
 import { HeaderSnapshot } from "../../kernel/request/headers.ts";
 import { isLoadedIntoPage } from "./inert-answer.ts";
@@ -88,7 +88,7 @@ async function answerMonitor(question: MonitorRequest, { proveCaller, askMonitor
   const reason = formatProblem(key, 'The parameter "key"', route.keyFormat);
   if (reason !== null) return problemResponse({ code: "key-invalid", reason }, null);
   const echo = writeKey(key);
-  const scopes = readScopes(question, await proveCaller(question));
+  const scopes = readScopes({ ...question, path: asked.path }, await proveCaller(question));
   if ("problem" in scopes) return problemResponse(scopes.problem, echo);
   if (!FINGERPRINT_PREFIX.test(fingerprintPrefix)) return problemResponse(NOT_FOUND, echo);
   const namesIn = namerOf(key, scopes);

@@ -16,7 +16,7 @@ import {
   CLAIMS_CALL,
   POSITION_CALL,
 } from "./claim-message.ts";
-import { recordNames } from "../../kernel/request/exchange-request.ts";
+import { recordNames } from "../../kernel/request/read-scopes.ts";
 import { placingOf } from "../../kernel/request/message.ts";
 import { askObject, keysInLog, locateKey, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { shardAddressOf, type ShardAddress, shardTitle } from "../../kernel/object/shard-address.ts";

@@ -8,7 +8,7 @@ import { laneOf } from "../../kernel/record/lanes.ts";
 import { attemptId, durationMs, fingerprint, keyHashOf } from "../../kernel/record/units.ts";
 import type { ClaimAct, ClaimRequest } from "./claim-message.ts";
 import { digest } from "../../kernel/request/digest.ts";
-import { recordNames } from "../../kernel/request/exchange-request.ts";
+import { recordNames } from "../../kernel/request/read-scopes.ts";
 import type { NamesIn } from "../../kernel/request/message.ts";
 import { nameRecord } from "../../kernel/request/record-name.ts";
 import type { ScopeValues } from "../../kernel/request/scope.ts";

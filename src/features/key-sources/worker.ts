@@ -71,7 +71,7 @@ async function searchBody(
 function tooLarge(limitBytes: number): ClientProblem {
   const isForKey = limitBytes >= WHOLE_BODY_BYTES;
   return isForKey
-    ? { code: "body-too-large", limitBytes: WHOLE_BODY_BYTES, holdsKey: true }
+    ? { code: "body-too-large", limitBytes: WHOLE_BODY_BYTES, holds: "key" }
     : { code: "body-too-large", limitBytes };
 }
 

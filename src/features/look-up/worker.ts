@@ -6,13 +6,19 @@ import type { Config } from "../../kernel/config/resolved.ts";
 import type { Layout } from "../../kernel/config/layout.ts";
 import type { GivenOrElsewhere, PlacedRecord, PreviousLayouts } from "../../kernel/elsewhere.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
-import type { CallerRequest, Endpoint } from "../../kernel/request-feature.ts";
+import type { Endpoint } from "../../kernel/request-feature.ts";
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { askObject, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { NEW_KEYS_RETRY_MS } from "../../kernel/object/decide.ts";
 import { shardAddressOf } from "../../kernel/object/shard-address.ts";
 import { keyHashOf, type RecordId } from "../../kernel/record/units.ts";
-import { namerOf, readScopes, type ReadScopes, recordNames } from "../../kernel/request/exchange-request.ts";
+import {
+  namerOf,
+  readScopes,
+  type ReadScopes,
+  recordNames,
+  type ScopedRequest,
+} from "../../kernel/request/read-scopes.ts";
 import { ECHO_HEADER, HeaderSnapshot, STATUS_HEADER } from "../../kernel/request/headers.ts";
 import { formatProblem } from "../../kernel/request/key.ts";
 import { writeKey } from "../../kernel/request/key-text.ts";
@@ -57,7 +63,7 @@ function lookUpEndpoint(kernel: WorkerKernel): Endpoint {
       if (!MONITOR_METHODS.includes(request.method)) return { kind: "refuse", problem: NO_METHOD };
       const route = findRoute(asked.method, asked.path);
       if (route === null || route === "too-long" || !route.lookUp) return { kind: "refuse", problem: NOT_KNOWN };
-      const caller = { headers: new HeaderSnapshot(request.headers), url, route };
+      const caller = { headers: new HeaderSnapshot(request.headers), url, route, path: asked.path };
       return {
         kind: "own",
         isAboutRecord: true,
@@ -74,7 +80,7 @@ interface CallersKey {
   /** As answers repeat it. */
   readonly echo: string;
   readonly scopes: ReadScopes;
-  readonly caller: CallerRequest;
+  readonly caller: ScopedRequest;
   /** The record's own name, which decides which object has it. */
   readonly id: RecordId;
   readonly placedIn: (layout: Layout, previous: PreviousLayouts | undefined) => Promise<PlacedRecord>;
@@ -82,7 +88,7 @@ interface CallersKey {
 
 async function answerKeyQuestion(
   { method }: Request,
-  caller: CallerRequest,
+  caller: ScopedRequest,
   { key }: AskedMonitor,
   kernel: WorkerKernel,
 ): Promise<Response> {

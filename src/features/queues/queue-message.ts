@@ -9,7 +9,7 @@ import { laneOf } from "../../kernel/record/lanes.ts";
 import type { BodyKind, MessageFacts } from "../../kernel/record/parked-message.ts";
 import { attemptId, epochMs, MAX_KEY_LENGTH } from "../../kernel/record/units.ts";
 import { comparisonOf } from "../../kernel/request/comparison.ts";
-import { recordNames } from "../../kernel/request/exchange-request.ts";
+import { recordNames } from "../../kernel/request/read-scopes.ts";
 import { findKey } from "../../kernel/request/find-key.ts";
 import { fingerprintRequest } from "../../kernel/request/fingerprint.ts";
 import {

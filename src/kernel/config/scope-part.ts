@@ -2,7 +2,7 @@
 // kind is added here, and read from a request in kernel/request/scope.ts.
 
 import { type ParsedSetting, refuseValue } from "./units.ts";
-import { firstRepeated, TOKEN } from "./values.ts";
+import { firstRepeated, isPointer, pointerTokens, TOKEN } from "./values.ts";
 
 /**
  * One part of a scope: the part of a request that says whose key it is. Header names are in lower case. `host` is the host
@@ -17,14 +17,24 @@ export type ScopePart =
   | { readonly kind: "host" }
   /** The host that the client named as a trusted proxy says it, with that of the request's URL where the origin sees both. */
   | { readonly kind: "forwarded-host" }
+  /** The path of the request, in its plainest form (path.ts). */
+  | { readonly kind: "path" }
+  /** A word that the route itself says: its keys are apart from those of routes with other words. */
+  | { readonly kind: "route"; readonly name: string }
+  /** A value in the request's JSON body. `name` is the pointer, `tokens` its parts. */
+  | { readonly kind: "json"; readonly name: string; readonly tokens: readonly string[] }
   /** In an earlier scope, as written: no host was a part of it. Adds no value. */
   | { readonly kind: "any-host" };
 
 /** How the settings' documentation writes the forms of an entry. */
 export const SCOPE_FORMS =
-  'a list of `"identity:NAME"`, `"header:NAME"`, `"cookie:NAME"`, `"host"`, `"ip"`; or `["none"]`';
+  'a list of `"identity:NAME"`, `"header:NAME"`, `"cookie:NAME"`, `"host"`, `"ip"`, or `"none"` instead of these; and of `"path"`, ' +
+  '`"route:WORD"`, `"json:/POINTER"`';
 
-export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|identity:.+|host|ip|none)$";
+export const SCOPE_PATTERN = "^(?:header:.+|cookie:.+|identity:.+|route:.+|json:/.*|path|host|ip|none)$";
+
+/** The word of a route. */
+const ROUTE_WORD = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
  * What only an earlier scope may say of the host, because another `origin` or `trust_forwarded` has changed what the host is: that it was no part of
@@ -34,7 +44,7 @@ export const PREVIOUS_SCOPE_PATTERN = `${SCOPE_PATTERN.slice(0, -2)}|any-host|fo
 
 /** One entry of `scope`; "none" is null. A header's name comes back in lower case, a cookie's as written. */
 export function parseScopeEntry(value: string): ParsedSetting<ScopePart | null> {
-  if (value === "ip" || value === "host") return { ok: true, value: { kind: value } };
+  if (value === "ip" || value === "host" || value === "path") return { ok: true, value: { kind: value } };
   if (value === "none") return { ok: true, value: null };
   const colon = value.indexOf(":");
   const kind = value.slice(0, Math.max(colon, 0));
@@ -52,13 +62,21 @@ export function parseScopeEntry(value: string): ParsedSetting<ScopePart | null> 
       return name === ""
         ? refuseValue('must name an identity: write "identity:user", and describe it in [vars.IDENTITIES.user]')
         : { ok: true, value: { kind, name } };
+    case "route":
+      return ROUTE_WORD.test(name)
+        ? { ok: true, value: { kind, name } }
+        : refuseValue('must say a word of 1 to 64 letters, digits, ".", "_" and "-": write "route:checkout"');
+    case "json":
+      return isPointer(name)
+        ? { ok: true, value: { kind, name, tokens: pointerTokens(name) } }
+        : refuseValue(`"${name}" is not a JSON pointer (RFC 6901) below the root: write "json:/account"`);
     case "jwt":
       return refuseValue(
         `verified claims are identities: write "identity:user", and describe it in [vars.IDENTITIES.user]`,
       );
     default:
       return refuseValue(
-        `"${value}" is not a part of a scope: write "identity:NAME", "header:NAME", "cookie:NAME", "host", "ip" or "none"`,
+        `"${value}" is not a part of a scope: write "identity:NAME", "header:NAME", "cookie:NAME", "host", "ip", "path", "route:WORD", "json:/POINTER" or "none"`,
       );
   }
 }
@@ -80,7 +98,10 @@ export function isHostPart({ kind }: ScopePart): boolean {
   return kind === "host" || kind === "forwarded-host" || kind === "any-host";
 }
 
-/** `scope` as a whole: at least one entry, none twice, "none" (null) only alone; it becomes the empty list. */
+/**
+ * `scope` as a whole: at least one entry, none twice, and "none" (null) beside no part that could show a caller. It leaves no part, so alone it
+ * becomes the empty list.
+ */
 export function parseScope(entries: readonly (ScopePart | null)[]): ParsedSetting<readonly ScopePart[]> {
   const parts = entries.filter((entry) => entry !== null);
   if (entries.length === 0) {
@@ -88,14 +109,34 @@ export function parseScope(entries: readonly (ScopePart | null)[]): ParsedSettin
       'must say whose key it is: write ["header:authorization"], or ["none"] if one key means the same to all',
     );
   }
-  if (parts.length < entries.length && entries.length > 1) {
-    return refuseValue('"none" must be the only entry: write ["none"], or leave "none" out');
+  if (parts.length < entries.length && (entries.length > parts.length + 1 || !parts.every(isOfRequest))) {
+    return refuseValue(
+      '"none" says that nothing tells callers apart: write ["none"], with "path", "route:WORD" or "json:/POINTER" at most, or leave "none" out',
+    );
   }
   if (parts.filter(isHostPart).length > 1) {
     return refuseValue('"host", "forwarded-host" and "any-host" exclude each other: write one of them, once');
   }
   const twice = firstRepeated(parts.map(scopePartName));
   return twice === null ? { ok: true, value: parts } : refuseValue(`"${twice}" is listed twice: write it once`);
+}
+
+/**
+ * Whether this part says what a request is about, and not whose it is. Whoever sends the request chooses it, so no part of this kind shows a
+ * caller: with these alone, callers are anonymous.
+ */
+export function isOfRequest({ kind }: ScopePart): boolean {
+  return kind === "path" || kind === "route" || kind === "json";
+}
+
+/** The same of the name of a part, as it is digested. */
+export function isOfRequestNamed(name: string): boolean {
+  return name === "path" || name.startsWith("route:") || name.startsWith("json:");
+}
+
+/** The parts that are in the body. */
+export function bodyPartsOf(scope: readonly ScopePart[]): readonly Extract<ScopePart, { kind: "json" }>[] {
+  return scope.filter((part) => part.kind === "json");
 }
 
 /** The names of a scope's parts, as the configuration writes them. */
@@ -127,6 +168,9 @@ export function isCredential(part: ScopePart): boolean {
     case "ip":
     case "host":
     case "forwarded-host":
+    case "path":
+    case "route":
+    case "json":
     case "any-host":
       return false;
   }

@@ -140,7 +140,8 @@ export const keyTexts: TextsOf<typeof keySettings> = {
   scope: {
     description:
       "Whose key it is: the same key in another scope names another record. The host is always part of the scope where " +
-      "the origin is a binding or the zone's own.",
+      "the origin is a binding or the zone's own. `path`, `route:WORD` and `json:/POINTER` say [what a request is about](../request/README.md#what-a-key-is-for), " +
+      "and never who its caller is.",
     takes: SCOPE_FORMS,
     onChange: "**names other records**: append the old value to `previous_scope`, or older keys are not found",
   },

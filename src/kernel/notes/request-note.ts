@@ -8,7 +8,7 @@ import { digest } from "../request/digest.ts";
 import type { HeadersView } from "../request/headers.ts";
 import { readBodyValues, readPart } from "../request/key-places.ts";
 import type { NotedRequest } from "../request/message.ts";
-import { isSomebody } from "../request/record-name.ts";
+import { callerValues, isSomebody } from "../request/record-name.ts";
 import type { ScopeValues } from "../request/scope.ts";
 import type { WaitingCaller } from "../request/time-slicer.ts";
 
@@ -38,7 +38,7 @@ export async function noteOf(rule: NoteRule, request: NotableRequest, now: numbe
     method,
     target: isShown ? shortened(rule.what === "path" ? pathname : pathname + search) : null,
     sizeBytes,
-    caller: isShown && isSomebody(scope) ? (await digest(scope)).slice(0, CALLER_DIGITS) : null,
+    caller: isShown && isSomebody(scope) ? (await digest(callerValues(scope))).slice(0, CALLER_DIGITS) : null,
     label: rule.label === null ? null : await labelOf(rule.label, request),
     excerptUntil,
   });

@@ -18,7 +18,7 @@ import {
 } from "../elsewhere.ts";
 import { SMALL_BYTES } from "../request/body.ts";
 import { endAfter } from "../request/drain.ts";
-import { recordNames } from "../request/exchange-request.ts";
+import { recordNames } from "../request/read-scopes.ts";
 import { firstOf } from "../request/first-of.ts";
 import { offerMessage, streamMessage } from "../request/message-stream.ts";
 import {

@@ -32,8 +32,8 @@ export type ClientProblem =
   | { readonly code: "key-expired"; readonly originalStatus: number | null }
   /** The key's client has given it up, and this request came after that. */
   | { readonly code: "key-abandoned" }
-  /** `holdsKey`: the limit is that of a body in which a key is looked for. */
-  | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holdsKey?: true }
+  /** `holds`: the limit is that of a body that has to be read for it. */
+  | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holds?: "key" | "scope" }
   | OriginProblem
   | { readonly code: "store-unavailable" }
   | { readonly code: "credential-invalid"; readonly why: CredentialFault }
@@ -127,6 +127,11 @@ export function describeProblem(problem: Problem): ProblemDescription {
   }
 }
 
+const HELD_IN_BODY = {
+  key: ", because its idempotency key may be in it",
+  scope: ", because it says whose idempotency key this is",
+} as const;
+
 /** The request itself is refused. Nothing is stored or sent. */
 function describeRequestProblem(
   problem: Of<"key-missing" | "key-invalid" | "request-invalid" | "too-many-keys" | "body-too-large">,
@@ -167,7 +172,7 @@ function describeRequestProblem(
       const details = notRetryable(
         413,
         "Request body too large",
-        `The body of this request may have at most ${problem.limitBytes} bytes${problem.holdsKey === true ? ", because its idempotency key may be in it" : ""}. ${NOTHING_SENT}`,
+        `The body of this request may have at most ${problem.limitBytes} bytes${problem.holds === undefined ? "" : HELD_IN_BODY[problem.holds]}. ${NOTHING_SENT}`,
       );
       return { ...details, members: { limitBytes: problem.limitBytes } };
     }

@@ -1,10 +1,9 @@
 // From a request with a key to the exchange that the shard runs: its scope, body and fingerprint are read here. Nothing is
 // sent before all of the request has been found good.
 
-import { layoutName } from "../config/layout.ts";
 import type { Route, RouteRules } from "../config/resolved.ts";
 import type { ClientProblem } from "../record/problem.ts";
-import { attemptId, durationMs, type RecordId } from "../record/units.ts";
+import { attemptId, durationMs } from "../record/units.ts";
 import type { RouteTelemetry } from "../traffic/exchange-reporter.ts";
 import type { EncryptionDeriver } from "../encryption/encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
@@ -12,7 +11,6 @@ import { lastEventId } from "../resume/event-stream.ts";
 import { type ComparisonRule, comparedHeaders, comparisonOf } from "./comparison.ts";
 import { comparedQuery } from "./compared-query.ts";
 import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
-import { forwardedHost, requestedHost } from "./host.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type {
   AnsweredAtOnce,
@@ -24,14 +22,15 @@ import type {
   SearchKey,
 } from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
-import type { AsyncRequest, ExchangeRequest, NamesIn, RecordName, StreamedUpload, Verification } from "./message.ts";
+import type { AsyncRequest, ExchangeRequest, StreamedUpload, Verification } from "./message.ts";
 import { monitorPathOf } from "./monitor-url.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "../notes/request-note.ts";
-import { nameRecord } from "./record-name.ts";
 import { type HeldOrFlowing, readBody, unreadOf } from "./body.ts";
-import { callerLane, countFor, NO_PROOFS, type CallerProofs, readScope, type ScopeValues } from "./scope.ts";
+import { hasScopeInBody, jsonParts } from "./scope-in-body.ts";
+import { type CallerProofs, countFor, NO_PROOFS } from "./scope.ts";
+import { namerOf, readScopes, type ReadScopes, recordNames } from "./read-scopes.ts";
 import type { PassOn } from "./pass-through.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
@@ -76,22 +75,22 @@ export async function readExchange(
   const { route } = intent;
   const { proveCaller } = ports;
   const hasIdentities = route.identities.length > 0;
-  let known: ReadScopes | null = null;
+  let known: CallerProofs | null = null;
   // The caller is proved before the body is read for the key, where that key is required. Of a GraphQL request only the body tells
   // whether it needs one: queries pass.
   if (hasIdentities && intent.kind === "search" && route.key === "required" && !route.graphql) {
     const { headers, passing } = intent;
     const caller = { route, headers, url: passing.url };
-    const read = readScopes(caller, await proveCaller(caller));
+    known = await proveCaller(caller);
+    const read = readScopes(caller, known);
     if ("problem" in read) return { kind: "refuse", ...read, echo: null, unread: unreadOf(passing.request, headers) };
-    known = read;
   }
   const keyed =
     intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searched(intent, ports);
   switch (keyed.kind) {
     case "keyed": {
-      const proofs = hasIdentities && known === null ? await proveCaller(keyed.intent) : NO_PROOFS;
-      return readKeyed(keyed.intent, keyed.body, known ?? readScopes(keyed.intent, proofs), telemetry, ports);
+      const proofs = known ?? (hasIdentities ? await proveCaller(keyed.intent) : NO_PROOFS);
+      return readKeyed(keyed.intent, keyed.body, proofs, telemetry, ports);
     }
     case "refuse":
       return { ...keyed, echo: null };
@@ -110,7 +109,7 @@ function searched(intent: SearchIntent, { searchKey }: ReadPorts): Promise<Searc
 async function readKeyed(
   intent: ExchangeIntent,
   read: HeldOrFlowing | null,
-  scopes: ReadScopes | { readonly problem: ClientProblem },
+  proofs: CallerProofs,
   telemetry: RouteTelemetry,
   { encryptions, canonicalMultipart }: ReadPorts,
 ): Promise<ReadExchange> {
@@ -119,12 +118,14 @@ async function readKeyed(
     if (read?.kind === "whole") read.body.free();
     return { kind: "refuse", problem, echo: key.raw, unread };
   };
-  if ("problem" in scopes) {
-    if (read === null) return refuseKeyed(scopes.problem, unreadOf(intent.request, intent.headers));
+  const early = readScopes(intent, proofs);
+  if ("problem" in early) {
+    if (read === null) return refuseKeyed(early.problem, unreadOf(intent.request, intent.headers));
     // What has been read of a large body counts as held until it is drained.
-    return refuseKeyed(scopes.problem, read.kind === "over" ? read.rest : null);
+    return refuseKeyed(early.problem, read.kind === "over" ? read.rest : null);
   }
-  const body = read ?? (await readBody(intent, "forward"));
+  const isInBody = hasScopeInBody(route);
+  const body = read ?? (await readBody(intent, isInBody ? "search" : "forward"));
   switch (body.kind) {
     case "refuse":
       return refuseKeyed(body.problem, body.rest);
@@ -132,6 +133,11 @@ async function readKeyed(
       return refuseKeyed({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
     case "over": {
+      const scopes = isInBody ? readScopes(intent, proofs, await jsonParts(intent, body)) : early;
+      if ("problem" in scopes) {
+        if (body.kind === "whole") body.body.free();
+        return refuseKeyed(scopes.problem, body.kind === "over" ? body.rest : null);
+      }
       const exchange = await exchangeOf(intent, scopes, body, telemetry, canonicalMultipart);
       if (route.encryptResponses === false) return { kind: "exchange", exchange };
       const head = await encryptions.encrypted(exchange.head, scopes.scope, route.encryptResponses);
@@ -205,14 +211,6 @@ async function exchangeOf(
   };
 }
 
-/** Names the record of a key for its caller: in the scope, then in the older ones. */
-export function namerOf(key: string, { scope, olderScopes }: Omit<ReadScopes, "lane">): NamesIn {
-  return async (layout) => {
-    const nameIn = (values: ScopeValues): Promise<RecordId> => nameRecord(key, values, layoutName(layout));
-    return [await nameIn(scope), ...(olderScopes.length === 0 ? [] : await Promise.all(olderScopes.map(nameIn)))];
-  };
-}
-
 /** Of a route that accepts requests: whether this one is, where its outcome is read, and how long its client waits for it. */
 function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): AsyncRequest {
   const preferences = preferencesIn(headers.get("prefer"));
@@ -222,38 +220,6 @@ function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): 
     waitMs: durationMs(Math.min(preferences.waitMs ?? 0, route.rules.waitMs)),
     isPreferred: preferences.respondAsync,
   };
-}
-
-/** A record by its names: its own, then those of older scopes. */
-export function recordNames([id, ...olderIds]: Awaited<ReturnType<NamesIn>>): Pick<RecordName, "id" | "olderIds"> {
-  return olderIds.length === 0 ? { id } : { id, olderIds };
-}
-
-export interface ReadScopes {
-  readonly scope: ScopeValues;
-  readonly olderScopes: readonly ScopeValues[];
-  /** Whose turn the request takes (kernel/record/lanes.ts). */
-  readonly lane: number;
-}
-
-/**
- * The request's scope and its older ones. A request that an older scope cannot tell was refused there, so it has no record there; but if
- * only nobody can say now who its caller was there, it may have one.
- */
-export function readScopes(
-  { headers, url, route }: Pick<ExchangeIntent, "headers" | "url" | "route">,
-  proofs: CallerProofs,
-): ReadScopes | { readonly problem: ClientProblem } {
-  const [host, seen] = [requestedHost(url), forwardedHost(url, headers, route)];
-  const scope = readScope(headers, host, route.scope, proofs, seen);
-  if ("problem" in scope) return scope;
-  const olderScopes: ScopeValues[] = [];
-  for (const parts of route.previousScopes) {
-    const older = readScope(headers, host, parts, proofs, seen);
-    if ("values" in older) olderScopes.push(older.values);
-    else if (older.problem.code === "identity-unavailable") return older;
-  }
-  return { scope: scope.values, olderScopes, lane: callerLane(scope.values, headers) };
 }
 
 function uploadOf(

@@ -141,18 +141,23 @@ export function* selectJson(root: JsonNode, { kind, pointers }: BodySelection): 
   const values: (string | null)[] = [];
   for (const path of paths) {
     if (values.length > 0 && (root.canonical?.length ?? 0) > LONG_BYTES) yield;
-    const value = selected(root, path);
+    const value = certainNodeAt(root, path);
     if (value === "ambiguous") return null;
     values.push(value?.canonical ?? null);
   }
   return values.every((value) => value === null) ? null : values.map((value) => value ?? NOTHING).join(",");
 }
 
-function selected(root: JsonNode, path: readonly string[]): JsonNode | null | "ambiguous" {
+/**
+ * What is at a pointer's end; `null`: nothing. `ambiguous`: a name on its way is there twice, or beside or instead of one that differs by case
+ * alone, which some readers would take.
+ */
+export function certainNodeAt(root: JsonNode, path: readonly string[]): JsonNode | null | "ambiguous" {
   let node = root;
   for (const token of path) {
     if (node.kind === "object" && node.members.some(({ name }) => differByCase(name, token))) return "ambiguous";
-    const [child] = childrenOf(node, token);
+    const [child, other] = childrenOf(node, token);
+    if (other !== undefined) return "ambiguous";
     if (child === undefined) return null;
     node = child;
   }

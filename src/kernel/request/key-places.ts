@@ -138,7 +138,7 @@ export async function readBodyValues(
   if (bytes.byteLength === 0) return NO_VALUES;
   const parts = keyFrom.flatMap((source) => bodyParts(source, headers));
   const values = new Map<string, PartValue>();
-  const unreadable = unreadableFor(headers);
+  const unreadable = unreadableFor(headers, "no key can be read from it");
   if (unreadable !== null) {
     for (const part of parts) values.set(nameOf(part), invalidKey(unreadable));
     return values;
@@ -180,16 +180,16 @@ function seemsJson(bytes: Uint8Array): boolean {
   return first === OPEN_OBJECT || first === OPEN_ARRAY;
 }
 
-/** Why no key can be read from the body, by what the headers say of it; `null` if one can. */
-function unreadableFor(headers: HeadersView): string | null {
+/** Why no value can be read from the body, by what the headers say of it, and that therefore `consequence`; `null` if one can. */
+export function unreadableFor(headers: HeadersView, consequence: string): string | null {
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (encoding !== "identity" && encoding !== "") {
-    return `The body is compressed (Content-Encoding: ${encoding}), so no key can be read from it; send it uncompressed.`;
+    return `The body is compressed (Content-Encoding: ${encoding}), so ${consequence}; send it uncompressed.`;
   }
   const charset = otherCharset(headers);
   return charset === null
     ? null
-    : `The body is not in UTF-8 (Content-Type: ${charset}), so no key can be read from it; send it in UTF-8.`;
+    : `The body is not in UTF-8 (Content-Type: ${charset}), so ${consequence}; send it in UTF-8.`;
 }
 
 /** What a key at this place is, by all that was found there. */

@@ -3,6 +3,7 @@
 // appears in a log or in the name of an object.
 
 import { KEY_HASH_DIGITS, keyHashOf, type RecordId, recordId } from "../record/units.ts";
+import { isOfRequestNamed } from "../config/scope-part.ts";
 import { digest } from "./digest.ts";
 
 /**
@@ -39,7 +40,12 @@ export function isWholeScope(scope: readonly (string | null)[]): boolean {
   return isSomebody(scope) && scope.every((value, at) => at % 2 === 0 || value !== null);
 }
 
-/** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it). */
+/** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it that shows one). */
 export function isSomebody(scope: readonly (string | null)[]): boolean {
-  return scope.some((value, at) => at % 2 === 1 && value !== null && scope[at - 1] !== "host");
+  return callerValues(scope).some((value, at, { [at - 1]: name }) => at % 2 === 1 && value !== null && name !== "host");
+}
+
+/** The names and values of the parts that are the caller's, without those that say what the request is about. */
+export function callerValues(scope: readonly (string | null)[]): readonly (string | null)[] {
+  return scope.filter((_, at) => !isOfRequestNamed(scope[at - (at % 2)] ?? ""));
 }

@@ -9,7 +9,8 @@ import type { ClientProblem } from "../record/problem.ts";
 import { canonicalAddress, CLIENT_ADDRESS, networkOf } from "./client-address.ts";
 import { digest } from "./digest.ts";
 import type { HeadersView } from "./headers.ts";
-import { isSomebody } from "./record-name.ts";
+import { plainestPath } from "./path.ts";
+import { callerValues, isSomebody } from "./record-name.ts";
 
 /** The most characters of the `Cookie` header. Even the worst value takes only a few milliseconds; few servers accept more. */
 const MAX_COOKIE_LENGTH = 16 * 1024;
@@ -26,6 +27,19 @@ export type CallerProof = { readonly value: string | null } | { readonly problem
 
 export const NO_PROOFS: CallerProofs = new Map();
 
+/** What a scope may take from the request besides its headers. */
+export interface ScopeRequest {
+  readonly path: string;
+  /** By the pointers of the scope's parts. A part whose body has not been read has no value here, and counts as missing. */
+  readonly json: JsonParts;
+}
+
+export type JsonParts = ReadonlyMap<string, JsonPart>;
+export type JsonPart = { readonly value: string | null } | { readonly problem: ClientProblem };
+
+/** The body of a request that has not been read. */
+export const UNREAD: JsonParts = new Map();
+
 /**
  * `host` is that of the request, `seen` that which the origin sees where a proxy is trusted (host.ts). Each part's name is a value too, so that a cookie and a header
  * with the same value differ.
@@ -36,6 +50,7 @@ export function readScope(
   parts: readonly ScopePart[],
   proofs: CallerProofs = NO_PROOFS,
   seen = host,
+  { path, json }: ScopeRequest = { path: "", json: UNREAD },
 ): Scope {
   const values: (string | null)[] = [];
   for (const part of parts) {
@@ -46,12 +61,18 @@ export function readScope(
       values.push(name, proof.value);
       continue;
     }
+    if (part.kind === "json") {
+      const found = json.get(part.name) ?? { value: null };
+      if ("problem" in found) return found;
+      values.push(name, found.value);
+      continue;
+    }
     if (part.kind === "cookie" && (headers.get("cookie")?.length ?? 0) > MAX_COOKIE_LENGTH) {
       return invalid(
         `The cookies, one of which identifies the caller, have more than ${MAX_COOKIE_LENGTH} characters.`,
       );
     }
-    const value = readPart(headers, part.kind === "forwarded-host" ? seen : host, part);
+    const value = readPart(headers, part.kind === "forwarded-host" ? seen : host, path, part);
     if (value === AMBIGUOUS) {
       return invalid(
         `The cookie ${name.slice("cookie:".length)}, which identifies the caller, is ambiguous: send one Cookie line, with "; " between cookies and "name=value" for each.`,
@@ -80,7 +101,8 @@ const AMBIGUOUS = Symbol("ambiguous");
 function readPart(
   headers: HeadersView,
   host: string,
-  part: Exclude<ScopePart, { readonly kind: "identity" }>,
+  path: string,
+  part: Exclude<ScopePart, { readonly kind: "identity" | "json" }>,
 ): string | null | typeof AMBIGUOUS {
   switch (part.kind) {
     case "header":
@@ -94,6 +116,11 @@ function readPart(
     case "host":
     case "forwarded-host":
       return host;
+    case "path":
+      // Coarser than the path in the fingerprint: spellings that some routers take for one path meet here, and get 422 there.
+      return plainestPath(path);
+    case "route":
+      return part.name;
     case "any-host":
       return null;
   }
@@ -148,7 +175,7 @@ export function callerLane(scope: ScopeValues, headers: HeadersView): number {
   const proved = scope.filter((value, at) => at % 2 === 1 && value !== null && isIdentity(scope[at - 1]));
   if (proved.length > 0) return laneOf(`identity ${JSON.stringify(proved)}`);
   const address = headers.get(CLIENT_ADDRESS);
-  return laneOf(address === null ? `scope ${JSON.stringify(scope)}` : `network ${networkOf(address)}`);
+  return laneOf(address === null ? `scope ${JSON.stringify(callerValues(scope))}` : `network ${networkOf(address)}`);
 }
 
 function isIdentity(name: string | null | undefined): boolean {
@@ -164,7 +191,7 @@ export interface KeyCount {
 }
 
 /**
- * Whom a new key is counted for: the caller, by all of the scope. Only the shard knows whether a key is new, and asks the limiter then
+ * Whom a new key is counted for: the caller, by all parts of the scope but those that the caller chooses with each request. Only the shard knows whether a key is new, and asks the limiter then
  * (kernel/new-keys/new-keys.ts).
  *
  * A scope that shows nobody (`["none"]`, or no part of it is in the request) is shared by strangers, and one of them could use up
@@ -173,7 +200,8 @@ export interface KeyCount {
  */
 export async function countFor(binding: string, scope: ScopeValues, headers: HeadersView): Promise<KeyCount> {
   const address = isSomebody(scope) ? null : headers.get(CLIENT_ADDRESS);
-  const counted = scope.map((value, at) => (at % 2 === 1 && scope[at - 1] === "ip" ? inNetwork(value) : value));
+  const own = callerValues(scope);
+  const counted = own.map((value, at) => (at % 2 === 1 && own[at - 1] === "ip" ? inNetwork(value) : value));
   return { binding, caller: await digest([...counted, inNetwork(address)]) };
 }
 

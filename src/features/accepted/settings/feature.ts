@@ -4,6 +4,7 @@
 import type { InForce } from "../../../kernel/config/in-force.ts";
 import type { ConfigProblem } from "../../../kernel/config/config-problem.ts";
 import type { Route } from "../../../kernel/config/resolved.ts";
+import { scopePartName } from "../../../kernel/config/scope-part.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
 import { formatDuration, HOUR_MS } from "../../../kernel/config/units.ts";
 import type { FeatureSettings } from "../../../kernel/feature-settings.ts";
@@ -51,6 +52,13 @@ function acceptanceProblems({ all, isKnown, place }: InForce<AsyncSettings>): re
       code: "settings-contradict",
       message,
     });
+  }
+  for (const member of ["scope", "previous_scope"] as const) {
+    if (!isKnown(member)) continue;
+    const [inBody] = [all[member]].flat(2).flatMap((part) => (part.kind === "json" ? [scopePartName(part)] : []));
+    if (inBody === undefined) continue;
+    const message = `must not have "${inBody}" with async = "${all.async}", because whoever asks what became of an accepted request sends no body: leave it out, or write async = "never"`;
+    problems.push({ path: `${place(member, "async")}.${member}`, code: "settings-contradict", message });
   }
   return problems;
 }

@@ -54,10 +54,11 @@ function scopesOf(routes: readonly Route[]): readonly Route["scope"][] {
  */
 export function fittingScopes(routes: readonly Route[], given: ScopeForgetting["scope"]): readonly ScopeValues[] {
   return scopesOf(routes).flatMap((scope) => {
-    const names = scope.map(digestedName);
-    const isComplete = names.length > 0 && names.every((name) => given.has(name));
-    const isExact = [...given.keys()].every((name) => name === HOST || names.includes(name));
-    return isComplete && isExact ? [names.flatMap((name) => [name, given.get(name) ?? null])] : [];
+    // The word of a route is no caller's, and the same for all of them.
+    const parts = scope.map((part) => [digestedName(part), part.kind === "route" ? part.name : null] as const);
+    const isComplete = parts.length > 0 && parts.every(([name, word]) => word !== null || given.has(name));
+    const isExact = [...given.keys()].every((name) => name === HOST || parts.some(([own]) => own === name));
+    return isComplete && isExact ? [parts.flatMap(([name, word]) => [name, word ?? given.get(name) ?? null])] : [];
   });
 }
 
@@ -65,7 +66,7 @@ export function fittingScopes(routes: readonly Route[], given: ScopeForgetting["
 export function namedScopes(routes: readonly Route[]): readonly (readonly string[])[] {
   return scopesOf(routes)
     .filter((scope) => scope.length > 0)
-    .map((scope) => scope.map(digestedName));
+    .map((scope) => scope.filter(({ kind }) => kind !== "route").map(digestedName));
 }
 
 /** What to write, if no scope has the given parts. */

@@ -337,6 +337,12 @@ const ROUTES: Cases = {
   "key_format.min": [[1, 16]],
   "key_format.max": [[100, 3]],
   scope: [
+    [["header:authorization"], ["header:authorization", "path"]],
+    [
+      ["header:authorization", "route:a"],
+      ["header:authorization", "route:b"],
+    ],
+    [["header:authorization"], ["header:authorization", "json:/id"]],
     [["header:authorization"], ["cookie:session"]],
     [["header:authorization"], ["none"]],
     [["header:authorization"], ["host"]],

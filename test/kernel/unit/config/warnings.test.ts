@@ -87,6 +87,17 @@ describe("settings that are right together for webhooks alone", () => {
     expect(warned({ ...LOOSE, unknown: "hold" }, { path: "/v1/reports" })).toEqual([]);
   });
 
+  it("are warned of where a scope says only what a request is about, unless that is written", () => {
+    const shared = expect.stringMatching(
+      /^protection-weakened: ROUTES\[0\]\.scope \(path, json:\/id\) tells no callers apart/,
+    );
+    const scope = ["path", "json:/id"];
+    expect(warned({}, { path: "/v1/reports", scope })).toEqual([shared]);
+    expect(warned({ scope }, { path: "/v1/reports" })).toEqual([shared]);
+    expect(warned({}, { path: "/v1/reports", scope: ["none", ...scope] })).toEqual([]);
+    expect(warned({ scope }, { path: "/v1/reports", scope: ["header:authorization", ...scope] })).toEqual([]);
+  });
+
   it("are warned of one by one where money moves, except that a call is made again", () => {
     expect(warned({ scope: ["none"] }, PAYMENTS)).toEqual([expect.stringContaining('scope = ["none"] from')]);
     expect(warned({ fingerprint: { body: "none" } }, PAYMENTS)).toEqual([

@@ -32,7 +32,8 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
   "key-abandoned": [{ code: "key-abandoned" }],
   "body-too-large": [
     { code: "body-too-large", limitBytes: 1_000 },
-    { code: "body-too-large", limitBytes: 1_000, holdsKey: true },
+    { code: "body-too-large", limitBytes: 1_000, holds: "key" },
+    { code: "body-too-large", limitBytes: 1_000, holds: "scope" },
   ],
   "origin-unreachable": [
     { code: "origin-unreachable", mayHaveActed: false },

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readScope, type ScopeValues } from "../../../../src/kernel/request/scope.ts";
+import { countFor, NO_PROOFS, readScope, type ScopeValues } from "../../../../src/kernel/request/scope.ts";
+import { isSomebody, isWholeScope } from "../../../../src/kernel/request/record-name.ts";
 import type { ScopePart } from "../../../../src/kernel/config/scope-part.ts";
 
 const header: ScopePart = { kind: "header", name: "authorization" };
@@ -23,6 +24,31 @@ describe("readScope", () => {
     const asCookie = valuesOf({ cookie: "session=a" }, [cookie]);
     expect(asHeader).not.toEqual(asCookie);
     expect(asCookie).toContain("a");
+  });
+
+  it("takes a path in its plainest form, a route's word and what the body has, and nothing of them shows a caller", () => {
+    const parts: readonly ScopePart[] = [
+      { kind: "path" },
+      { kind: "route", name: "checkout" },
+      { kind: "json", name: "/account", tokens: ["account"] },
+    ];
+    const scopeOf = (path: string, value: string | null) =>
+      readScope(new Headers(), HOST, parts, NO_PROOFS, HOST, { path, json: new Map([["/account", { value }]]) });
+    const values = ["path", "/v1/pay", "route:checkout", "checkout", "json:/account", '{"id":1}'];
+    for (const path of ["/v1/pay", "/v1//pay/", "/v1/%70ay", "/v1/pay;a=1"]) {
+      expect(scopeOf(path, '{"id":1}')).toEqual({ values });
+    }
+    expect(scopeOf("/v1/Pay", '{"id":1}')).not.toEqual({ values });
+    expect(isSomebody(values)).toBe(false);
+    expect(isSomebody(["header:authorization", null, ...values])).toBe(false);
+    expect(isSomebody(["header:authorization", "a", ...values])).toBe(true);
+    expect(isWholeScope(["header:authorization", "a", "json:/account", null])).toBe(false);
+  });
+
+  it("counts a caller's new keys together, whatever path and value they are for", async () => {
+    const countIn = (scope: ScopeValues) => countFor("LIMIT", scope, new Headers());
+    const caller = ["header:authorization", "a"] as const;
+    expect(await countIn([...caller, "path", "/x", "json:/id", "1"])).toEqual(await countIn(caller));
   });
 
   it("reads one cookie among others", () => {
