@@ -67,3 +67,39 @@ it("every mark names a feature that is there, and every block ends", () => {
   expect(unknown).toEqual([]);
   for (const { text } of marked) for (const feature of features) withoutMarked(text, feature);
 });
+
+/** The names that a file imports. */
+function importedBy(text: string): readonly string[] {
+  return [...text.matchAll(/^import (?:type )?\{([^}]*)\} from "/gm)].flatMap(([, names = ""]) =>
+    names.split(",").flatMap((name) => /(\w+)\s*$/.exec(name)?.[1] ?? []),
+  );
+}
+
+/** The imports that go with `feature` and that a line uses which stays. */
+function missingWithout(feature: string, text: string): readonly string[] {
+  const rest = withoutMarked(text, feature);
+  const left = new Set(importedBy(rest));
+  const code = rest.replaceAll(/^\s*(?:\/\/|\/?\*).*$|\/\/ .*$|"[^"\n]*"/gm, "");
+  return importedBy(text).filter(
+    (name) => !left.has(name) && new RegExp(`(?<![\\w)\\]]\\.)\\b${name}\\b(?!\\??:)`).test(code),
+  );
+}
+
+it("an import of two features goes with either, so a line of one alone misses it", () => {
+  const text = 'import { a } from "./a.ts"; // feature: pages, bulk\na(); // feature: bulk\n';
+  expect(missingWithout("pages", text)).toEqual(["a"]);
+  expect(missingWithout("bulk", text)).toEqual([]);
+});
+
+it("a line that stays when a feature is removed uses no import that goes", () => {
+  const missing = globSync("{src,test}/**/*.{ts,tsx}").flatMap((file) => {
+    const text = readFileSync(file, "utf8");
+    const marks = [...text.matchAll(new RegExp(MARK, "gm"))].flatMap(([, names = ""]) => names.split(", "));
+    // The samples above are no marks.
+    if (file === "test/support/unit/remove-feature.test.ts") return [];
+    return [...new Set(marks)].flatMap((feature) =>
+      missingWithout(feature, text).map((name) => `${file} without ${feature}: ${name}`),
+    );
+  });
+  expect(missing).toEqual([]);
+});
