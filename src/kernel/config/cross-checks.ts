@@ -104,6 +104,11 @@ function timeProblems({ all, source, isKnown, place }: InForce): readonly Config
     const relation = `must not be shorter than retention (${formatDuration(all.retention)})`;
     report("unknown_retention", "retention", relation, Math.max(365 * DAY_MS, all.retention));
   }
+  const settleMs = isKnown("unknown", "verify") && all.unknown === "verify" ? all.verify?.state?.settleMs : undefined;
+  if (settleMs !== undefined && isKnown("unknown_retention") && all.unknown_retention <= settleMs) {
+    const relation = `must exceed the settle of verify (${formatDuration(settleMs)}), before which no answer of the API says that nothing happened`;
+    report("unknown_retention", "verify", relation, Math.max(365 * DAY_MS, all.retention));
+  }
   if (isKnown("wait", "lock", "duplicate") && all.duplicate !== "reject" && all.wait >= all.lock) {
     const advisedMs = Math.max(1, Math.min(Math.floor(all.lock / 2), MAX_WAIT_MS));
     report("wait", "lock", `must be below lock (${formatDuration(all.lock)})`, advisedMs);
