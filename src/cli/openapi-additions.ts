@@ -66,7 +66,7 @@ function operationUpdate(
   }
   for (const [status, one] of Object.entries(given)) {
     if (status.startsWith("2") && !isReference(one))
-      responses[status] = { ...responses[status], headers: answerHeaders() };
+      responses[status] = { ...responses[status], headers: answerHeaders(route) };
   }
   return { ...(parameters.length === 0 ? {} : { parameters }), responses };
 }
@@ -168,9 +168,13 @@ const ANSWER_HEADERS = {
   "Idempotency-Expires": "IdempotencyExpires",
 } as const;
 
-function answerHeaders(): JsonObject {
+/** Only where the state of a resource may be the answer. */
+const VERIFIED_ANSWER = { "Idempotency-Verified": "IdempotencyVerified" } as const;
+
+function answerHeaders({ verify }: Route): JsonObject {
+  const headers = verify?.state === undefined ? ANSWER_HEADERS : { ...ANSWER_HEADERS, ...VERIFIED_ANSWER };
   return Object.fromEntries(
-    Object.entries(ANSWER_HEADERS).map(([header, name]) => [header, { $ref: `#/components/headers/${name}` }]),
+    Object.entries(headers).map(([header, name]) => [header, { $ref: `#/components/headers/${name}` }]),
   );
 }
 
@@ -184,6 +188,11 @@ const HEADERS: JsonObject = {
     schema: { type: "string", enum: ["true"] },
   },
   IdempotencyExpires: { description: "Until when the answer is kept: an HTTP date.", schema: TEXT },
+  IdempotencyVerified: {
+    description:
+      "Present if the first answer was lost, and this is what the application said of its result at this time: an HTTP date.",
+    schema: TEXT,
+  },
 };
 
 /** Those that are used: a route's settings decide which. */
@@ -191,11 +200,13 @@ function components(used: ReadonlySet<string>): JsonObject {
   const responses = Object.entries(RESPONSES)
     .filter(([name]) => used.has(`#/components/responses/${name}`))
     .map(([name, description]): [string, Json] => [name, response(name, description)]);
-  const hasHeaders = used.has("#/components/headers/IdempotencyKey");
+  const headers = Object.fromEntries(
+    Object.entries(HEADERS).filter(([name]) => used.has(`#/components/headers/${name}`)),
+  );
   return {
     schemas: { IdempotencyProblem: PROBLEM },
     responses: Object.fromEntries(responses),
-    ...(hasHeaders ? { headers: HEADERS } : {}),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
   };
 }
 
@@ -227,5 +238,10 @@ const PROBLEM: JsonObject = {
     instance: { type: "string", description: "Names this occurrence, also in the gateway's log." },
     code: TEXT,
     retryable: { type: "boolean", description: "Whether the same request with the same key may be sent again." },
+    safeNewKey: {
+      type: "boolean",
+      description:
+        "Whether the operation may be begun anew with another key, if nothing more is sent with this one: it had no effect.",
+    },
   },
 };

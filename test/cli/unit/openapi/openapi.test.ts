@@ -73,6 +73,8 @@ describe("the overlay", () => {
     expect(report.responses["202"]).toEqual({ $ref: "#/components/responses/IdempotencyAccepted" }); // feature: accepted
     expect(report.responses["409"]).toEqual({ $ref: "#/components/responses/IdempotencyConflictOrReuse" });
     expect(report.responses["422"]).toBeUndefined();
+    const isVerified = ({ headers }: Tree): boolean => headers?.["Idempotency-Verified"] !== undefined;
+    expect([payment.responses["201"], report.responses["200"]].map(isVerified)).toEqual([false, true]);
     const before = parse(spec);
     expect(paths["/payments"].get).toEqual(before.paths["/payments"].get);
     expect(paths["/health"]).toEqual(before.paths["/health"]);
