@@ -16,11 +16,13 @@ import type { Dimensions } from "./dimensions.ts";
 import { strike, strikeBucket } from "./faults.ts";
 import { CONSUMER_TOKENS, GROUP_POLICIES, GROUPS, Partition, runConsumer, settleClaims } from "./consumers.ts";
 import { runFloods } from "./floods.ts";
+import { runCarefulClient } from "./careful-clients.ts";
 import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "../guarantees/history.ts";
 import { eventsIn } from "../guarantees/recorders/broker-journal.ts";
 import { watchLag, watchPulse } from "../guarantees/recorders/lag.ts";
 import { ALARMS_MS, awaitAlarms, lookAtLedger, NO_BUCKET } from "../guarantees/recorders/ledger.ts";
+import { finishObserved, runObserved } from "./observed.ts";
 import { ADMIN_TOKEN, runOperator, runQueueOperator } from "./operators.ts";
 import { startChaosOrigin } from "./origin-client.ts";
 import { relayAll, runOutboxOperator } from "./outbox.ts";
@@ -36,6 +38,8 @@ const LOOK_EVERY_MS = 3_000;
 const OPERATORS = 2;
 const CONSUMERS_OF_GROUP = 2;
 const PRODUCERS = 2;
+const CAREFUL_CLIENTS = 6;
+const OBSERVED_CLIENTS = 3;
 
 export interface RunOptions {
   readonly seed: string;
@@ -99,15 +103,28 @@ export async function runChaos({
   try {
     const endAt = Date.now() + seconds * 1_000;
     const isOver = (): boolean => Date.now() >= endAt;
-    const run: Run = { port: () => gateway.port, dimensions, tasks: [], issuer, monitors: new Map(), report, isOver };
+    const run: Run = {
+      port: () => gateway.port,
+      dimensions,
+      tasks: [],
+      kept: [],
+      issuer,
+      monitors: new Map(),
+      report,
+      isOver,
+    };
     const operators = dimensions.has("operators") ? OPERATORS : 0;
     const partitions = dimensions.has("claims") ? GROUPS.map((group) => new Partition(group)) : [];
     const claims = { port: run.port, report, isOver };
+    const careful = dimensions.has("look-ups") ? Array.from({ length: CAREFUL_CLIENTS }, (_, n) => n) : [];
+    const observers = dimensions.has("observe") ? Array.from({ length: OBSERVED_CLIENTS }, (_, n) => n) : [];
     const floods = dimensions.has("lanes") ? [createRandom(seed, "floods")] : [];
     const producers = queues === null ? [] : Array.from({ length: PRODUCERS }, () => queues);
     await showPhase("faults strike", seconds, () =>
       Promise.all([
         ...floods.map(async (chance) => void run.tasks.push(...(await runFloods(run, chance)))),
+        ...observers.map((n) => runObserved(run, createRandom(seed, `observed ${n}`))),
+        ...careful.map((n) => runCarefulClient(run, createRandom(seed, `careful client ${n}`))),
         ...producers.map((of, n) => runProducer({ queues: of, report, isOver }, createRandom(seed, `producer ${n}`))),
         ...producers
           .slice(0, operators)
@@ -127,11 +144,14 @@ export async function runChaos({
         watchLedger(stateDir, report, isOver),
       ]),
     );
+    run.tasks.push(...run.kept);
     await origin.tell("calm");
     await receiver?.calm();
     bucket?.calm();
     const calm = `no faults: each of ${run.tasks.length} operations is asked about until it is settled`;
     await showPhase(calm, null, () => settleAll(run, createRandom(seed, "calm")));
+    if (observers.length > 0)
+      await showPhase("what was observed is counted", null, () => finishObserved(run, createRandom(seed, "observed")));
     for (const partition of partitions) await settleClaims(claims, partition);
     if (queues !== null) {
       await showPhase("messages are settled", null, () =>

@@ -4,8 +4,18 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Issuer } from "../support/issuer.ts";
 import type { Dimensions } from "./dimensions.ts";
-import type { Decision, Ending, Exchange, Look } from "../guarantees/history.ts";
+import type {
+  Decision,
+  Ending,
+  Exchange,
+  KeyQuestion,
+  Look,
+  NewKey,
+  ObservedCall,
+  ObservedReport,
+} from "../guarantees/history.ts";
 import type { Operation } from "./operation.ts";
+import { giveUpSometimes } from "./keys.ts";
 import { followMonitor, lookAtEnd, preferenceOf } from "./monitors.ts";
 import { credentialOf, makeOperation, requestBody } from "./operation.ts";
 import type { Random } from "./random.ts";
@@ -35,11 +45,13 @@ export interface Run {
   readonly dimensions: Dimensions;
   /** Every task of the run. */
   readonly tasks: Task[];
+  /** Tasks that their own clients alone may ask about until the final phase. */
+  readonly kept: Task[];
   /** Signs tokens; null: no route wants any. */
   readonly issuer: Pick<Issuer, "token"> | null;
   /** The monitor of each task that was accepted. */
   readonly monitors: Map<Task, string>;
-  readonly report: (event: Exchange | Decision | Look) => void;
+  readonly report: (event: Exchange | Decision | Look | KeyQuestion | NewKey | ObservedCall | ObservedReport) => void;
   readonly isOver: () => boolean;
 }
 
@@ -107,6 +119,11 @@ async function insist(run: Run, task: Task, random: Random): Promise<void> {
       if (random.chance(0.08)) await ask(run, task, { when: "never" }, { fingerprint: "other" }, random);
       return;
     }
+    const afresh = run.dimensions.has("look-ups") ? await giveUpSometimes(run, task, random) : null;
+    if (afresh !== null) {
+      run.tasks.push(afresh);
+      return insist(run, afresh, random);
+    }
     await pause(waitBefore(endings, random));
   }
 }
@@ -165,9 +182,10 @@ export function isFinal({ operation }: Task, ending: Ending): boolean {
     case null:
       return ending.origin !== null && !REFUSED.includes(ending.status) && !AMBIGUOUS.includes(ending.status);
     case "outcome-unknown":
-      return POLICIES[operation.path]?.unknown === "hold";
+      return POLICIES[operation.path]?.unknown === "hold" || operation.isUndone;
     case "response-not-kept":
     case "key-expired":
+    case "key-abandoned":
       return true;
     default:
       return false;

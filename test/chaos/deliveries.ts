@@ -79,6 +79,9 @@ function send({ broker, records }: ChaosQueues, produced: Produced, report: Prod
 /** How long the last messages, and those that are released, may take without faults. */
 const SETTLED_MS = 30_000;
 
+/** A released message whose attempt a slow machine has timed out is parked again. */
+const RELEASED_MS = 5_000;
+
 export interface SettlingRun {
   readonly port: () => number | Promise<number>;
   readonly queues: ChaosQueues;
@@ -93,7 +96,8 @@ export async function settleMessages(run: SettlingRun, random: Random): Promise<
   broker.calm();
   await Promise.race([broker.drained(), pause(SETTLED_MS)]);
   const scopes = new Map(records.map(({ key, scope }) => [key, scope]));
-  const released = new Set<string>();
+  const released = new Map<string, number>();
+  const isReleased = (id: string): boolean => Date.now() < (released.get(id) ?? 0) + RELEASED_MS;
   for (;;) {
     const parked = await parkedRecords(run.stateDir);
     if (parked?.length === 0 || Date.now() > giveUpAt) {
@@ -101,9 +105,9 @@ export async function settleMessages(run: SettlingRun, random: Random): Promise<
       run.report({ type: "parked", at: Date.now(), keys, isReleased: true });
       return;
     }
-    for (const { id, key } of parked?.filter((one) => mayBeUnknown(one) && !released.has(one.id)) ?? []) {
+    for (const { id, key } of parked?.filter((one) => mayBeUnknown(one) && !isReleased(one.id)) ?? []) {
       const record = { id, key, scope: scopes.get(key) ?? "" };
-      if ((await change(run, record, "release", random)) === "changed") released.add(id);
+      if ((await change(run, record, "release", random)) === "changed") released.set(id, Date.now());
     }
     await pause(200);
   }

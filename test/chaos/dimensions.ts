@@ -12,6 +12,8 @@ export const DIMENSIONS = [
   "foreign",
   /** Verification requests that are answered one byte at a time. */
   "trickles",
+  /** Routes whose origin is asked about the state of its resources, which lag, are undone, and are changed by others. */
+  "states",
   /** Refusals that are too large to be forwarded in one piece. */
   "large-refusals",
   /** Answers above `max_response_body` are stored in a bucket that fails at times. */
@@ -32,6 +34,10 @@ export const DIMENSIONS = [
   "claims",
   /** Messages of queues, some of them poison, from a broker that loses acknowledgements and delivers some of them twice at a time. */
   "deliveries",
+  /** A route that is only observed, with duplicates, and a report of what took effect twice. */
+  "observe",
+  /** Clients that ask what became of their keys, give them up, and begin afresh with others. */
+  "look-ups",
   /** A caller that floods an accepted route with slow requests, and others that want their turn. */
   "lanes",
 ] as const;

@@ -84,6 +84,7 @@ function slowTask(scope: string, random: Random): Task {
     scopes: [scope],
     plan: JSON.stringify([step]),
     verifications: "[]",
+    isUndone: false,
     credentials: 1,
     bodyBytes: random.int(2, 300),
     isHuge: false,

@@ -6,6 +6,7 @@ import { createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { startWorkerd } from "../support/gateway.ts";
 import type { Gateway, WorkerdOptions } from "../support/gateway.ts";
+import { rawRequest } from "../support/http.ts";
 import type { Died, Outage } from "../guarantees/history.ts";
 
 const RESTARTS = 5;
@@ -29,6 +30,7 @@ export async function startGatewayBox(
   const port = await quietPort();
   const { stateDir } = options;
   let gateway = await startWorkerd({ ...options, port });
+  await assertConfigured(gateway);
   const look = (): void => {
     if (isAlive(gateway.pid)) return;
     report({ type: "died", at: Date.now(), output: gateway.output().slice(-OUTPUT_CHARACTERS) });
@@ -62,6 +64,15 @@ export async function startGatewayBox(
       await gateway.stop();
     },
   };
+}
+
+/** A run with an invalid configuration would only wait. */
+async function assertConfigured(gateway: Gateway): Promise<void> {
+  const { port } = gateway;
+  const policy = await rawRequest({ host: "127.0.0.1", port, method: "GET", target: "/.well-known/idempotency" });
+  if (policy.status === 200) return;
+  await gateway.stop();
+  throw new Error(`the gateway does not answer with its policy: ${gateway.output().slice(-OUTPUT_CHARACTERS)}`);
 }
 
 async function restart(gateway: Gateway): Promise<Gateway> {

@@ -15,6 +15,8 @@ export interface Operation {
   /** The origin's plan, as JSON. */
   readonly plan: string;
   readonly verifications: string;
+  /** What one of its attempts does is undone, so that its state may say nothing in the end. */
+  readonly isUndone: boolean;
   /** How many credentials use the key within each scope. */
   readonly credentials: number;
   readonly bodyBytes: number;
@@ -48,18 +50,23 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
   const first = random.pick(SCOPES);
   const others = random.chance(0.15) ? SCOPES.filter((scope) => scope !== first).slice(0, random.int(1, 3)) : [];
   const isHuge = dimensions.has("stalls") && random.chance(0.02);
-  const extent = { isHuge, largeRefusals: dimensions.has("large-refusals") };
+  const hasStates = route.state !== undefined;
+  const extent = { isHuge, largeRefusals: dimensions.has("large-refusals"), undoes: hasStates };
+  const plan = makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent);
   const comparesNone = route.none === true;
   const isAccepting = route.accepts !== undefined;
   return {
     key: `${route.path.slice(1)}-${random.hex(16)}`,
     path: route.path,
     scopes: [first, ...others].map((scope) => `Bearer ${scope}`),
-    plan: JSON.stringify(makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent)),
-    verifications: JSON.stringify(route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles")) : []),
+    plan: JSON.stringify(plan),
+    isUndone: plan.some(({ name }) => name === "act-undo"),
+    verifications: JSON.stringify(
+      route.unknown === "verify" ? makeQuestions(random, dimensions.has("trickles"), hasStates) : [],
+    ),
     credentials: route.identity === true ? MANY_CREDENTIALS : route.shared === true ? 2 : 1,
-    // A key is only looked for in a body that can be held, and only such a body can be stored.
-    bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true || isAccepting ? 0 : 0.03)
+    // A key, and what the origin is asked about, is only looked for in a body that can be held, and only such a body can be stored.
+    bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true || isAccepting || hasStates ? 0 : 0.03)
       ? LARGE_BYTES + random.int(1, LARGE_BYTES)
       : random.int(2, 2_000),
     isJson: route.json === true,

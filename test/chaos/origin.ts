@@ -12,12 +12,17 @@ import { bodyOf, digestHead, MARKS_HEADER, sha256 } from "../guarantees/recorder
 import { createQuestions } from "../guarantees/recorders/verifications.ts";
 import { describe, Plans } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
-import { CALLER_PATH } from "./routes.ts";
-import { CALM, VERIFICATION_PATH } from "./steps.ts";
+import { States } from "./origin-states.ts";
+import { ObservedOrigin } from "./origin-observed.ts";
+import { CALLER_PATH, OBSERVED_PATH, stateOf } from "./routes.ts";
+import { CALM, LIST_PATH, RESOURCE_PATH, VERIFICATION_PATH } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
 /** What the origin makes itself of its result, for those who are told of it. */
 const EVENT_HEADER = "Onceway-Event";
+
+/** A request's amount is in these. */
+const START_BYTES = 300;
 
 /** The origin ends a stalled arrival itself, long after the gateway should have given up. */
 const STALL_MS = 6_000;
@@ -25,7 +30,9 @@ const STALL_MS = 6_000;
 const send = (message: FromOrigin): void => void process.send?.(message);
 const arrivals = createArrivals((event) => send({ type: "event", event }));
 const plans = new Plans();
+const states = new States((event) => send({ type: "event", event }));
 const verifications = createQuestions(arrivals, (event) => send({ type: "event", event }));
+const observed = new ObservedOrigin(arrivals, (event) => send({ type: "event", event }));
 let calm = false;
 
 // No time limits of its own: a connection that the origin closed by itself would look like a planned fault.
@@ -38,11 +45,17 @@ const server = createServer(limits, (request, response) => {
 });
 
 function serveAny(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (request.url?.startsWith(VERIFICATION_PATH) === true) {
+  const { url = "" } = request;
+  const isAboutState = url.startsWith(RESOURCE_PATH) || url.startsWith(`${LIST_PATH}?`);
+  if (isAboutState || url.startsWith(VERIFICATION_PATH)) {
     const planned = plans.nextVerification(request);
-    return verifications.answer({ ...planned, mode: calm ? "truth" : planned.mode }, request, response);
+    const asked = { ...planned, mode: calm ? "truth" : planned.mode } as const;
+    return isAboutState
+      ? verifications.answer(asked, request, response, (...of) => states.say(url, ...of))
+      : verifications.answer(asked, request, response);
   }
-  if (request.url === CALLER_PATH) return sayCaller(request, response);
+  if (url === OBSERVED_PATH) return observed.serve(request, response);
+  if (url === CALLER_PATH) return sayCaller(request, response);
   const planned = plans.nextStep(request);
   const step = calm ? CALM : planned;
   return serve(arrivals.open(describe(request, step), response), step, request, response);
@@ -66,14 +79,20 @@ async function serve(
   };
   if (step.name === "reset-unread") return reset();
   // A request that did not arrive whole is not carried out.
-  const bodySha256 = await readWhole(request);
-  if (bodySha256 === null) return;
-  arrival.readWhole(bodySha256);
+  const body = await readWhole(request);
+  if (body === null) return;
+  arrival.readWhole(body.sha256);
   if (step.name === "act-late") await pause(step.delayMs);
-  if (step.name !== "refuse" && step.name !== "reset") arrival.act();
+  if (step.name !== "refuse" && step.name !== "reset") {
+    const effect = arrival.act();
+    const kind = stateOf(request.url ?? "");
+    if (kind !== undefined) states.acted(effect, kind, body.start);
+    if (step.name === "act-undo") void pause(step.delayMs).then(() => states.undo(effect));
+  }
   switch (step.name) {
     case "reset":
     case "act-reset":
+    case "act-undo":
       return reset();
     case "stall":
       break;
@@ -150,14 +169,18 @@ function write(response: ServerResponse, bytes: Buffer): Promise<void> {
   });
 }
 
-/** The body's digest; null if the body does not arrive whole. */
-function readWhole(request: IncomingMessage): Promise<string | null> {
+/** The body's digest, and how it begins; null if the body does not arrive whole. */
+function readWhole(request: IncomingMessage): Promise<{ readonly sha256: string; readonly start: string } | null> {
   const hash = createHash("sha256");
+  let start = "";
   return new Promise((resolve) => {
-    request.on("end", () => resolve(hash.digest("hex")));
+    request.on("end", () => resolve({ sha256: hash.digest("hex"), start }));
     request.on("error", () => resolve(null));
     request.on("close", () => resolve(null));
-    request.on("data", (bytes: Buffer) => void hash.update(bytes));
+    request.on("data", (bytes: Buffer) => {
+      hash.update(bytes);
+      if (start === "") start = bytes.subarray(0, START_BYTES).toString();
+    });
   });
 }
 

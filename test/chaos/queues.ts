@@ -83,11 +83,11 @@ export function queuePolicies(
 
 /** What the origin does with the arrivals of a message. */
 export function planOfMessage(key: string, timeoutMs: number): readonly Step[] {
-  return makePlan(createRandom(key, "plan"), timeoutMs, { isHuge: false, largeRefusals: false });
+  return makePlan(createRandom(key, "plan"), timeoutMs, { isHuge: false, largeRefusals: false, undoes: false });
 }
 
 export function verificationsOfMessage(key: string): readonly VerificationMode[] {
-  return makeQuestions(createRandom(key, "questions"), false);
+  return makeQuestions(createRandom(key, "questions"), false, false);
 }
 
 /** A message of a producer. */

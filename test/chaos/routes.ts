@@ -7,7 +7,7 @@ import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";
 import { CONSUMERS } from "./consumers.ts";
-import { VERIFICATION_PATH, TENANT_HEADER } from "./steps.ts";
+import { LIST_PATH, RESOURCE_PATH, VERIFICATION_PATH, TENANT_HEADER } from "./steps.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
 import type { RoutePolicy } from "../guarantees/history.ts";
 import { queuePolicies, queueSettings } from "./queues.ts";
@@ -34,6 +34,39 @@ export const CALLER_PATH = "/caller";
 /** Here callers take turns. */
 export const TURNS_PATH = "/accepted-turns";
 
+/** Requests to it pass, and are looked at. Its objects can be listed in each run. */
+export const OBSERVED_PATH = "/observed";
+const OBSERVED_ROUTE: { readonly [setting: string]: VariableValue } = {
+  path: OBSERVED_PATH,
+  mode: "observe",
+  observe: { effect: "/id" },
+  retention: "1h",
+  unknown_retention: "1h",
+  shards: "4o",
+};
+
+export type StateKind = "resource" | "list";
+
+/** How far reads of a state may lag, and from when on a "no" counts. */
+export const SETTLE_MS: Readonly<Record<StateKind, number>> = { resource: 1_500, list: 3_000 };
+
+const STATE_SETTINGS: Readonly<Record<StateKind, { readonly [setting: string]: VariableValue }>> = {
+  resource: {
+    path: `${RESOURCE_PATH}{key}`,
+    happened: { "/status": ["done"] },
+    not_happened: { "/status": ["open"] },
+    once: true,
+    answer: "resource",
+  },
+  list: {
+    path: `${LIST_PATH}?reference={json:/key}&amount={json:/amount}`,
+    list: "/data",
+    match: { "/reference": ["{json:/key}"], "/amount": ["{json:/amount}"], "/status": ["done"] },
+    complete: { "/has_more": [false] },
+    answer: { body: "item", status: 201, location: "/orders/{/id}" },
+  },
+};
+
 export interface ChaosRoute {
   readonly path: string;
   readonly unknown: RoutePolicy["unknown"];
@@ -51,6 +84,8 @@ export interface ChaosRoute {
   readonly bodyKey?: boolean;
   /** Responses are encrypted for their callers. */
   readonly encrypted?: boolean;
+  /** The origin is asked about the state of a resource, or about a list. */
+  readonly state?: StateKind;
   /** Several credentials share a scope. */
   readonly shared?: boolean;
   /** Callers have many credentials, and the origin says whose one is. */
@@ -107,6 +142,35 @@ const ROUTES: readonly ChaosRoute[] = [
     weight: 2,
     of: "foreign",
     publishes: true,
+  },
+  // Keys are used once: what an earlier life of a key has done would be taken for what a later one does.
+  {
+    path: "/state-resource",
+    unknown: "verify",
+    duplicate: "wait",
+    retentionMs: 600_000,
+    state: "resource",
+    weight: 3,
+    of: "states",
+  },
+  {
+    path: "/state-list",
+    unknown: "verify",
+    duplicate: "reject",
+    retentionMs: 600_000,
+    state: "list",
+    shared: true,
+    weight: 3,
+    of: "states",
+  },
+  {
+    path: "/accepted-state",
+    unknown: "verify",
+    duplicate: "wait",
+    retentionMs: 600_000,
+    state: "resource",
+    accepts: "prefer",
+    of: "states",
   },
   { path: "/none", unknown: "hold", duplicate: "wait", retentionMs: 10_000, none: true, of: "none" },
   {
@@ -172,6 +236,11 @@ export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
   return ROUTES.filter(({ of }) => of === undefined || dimensions.has(of));
 }
 
+/** What the origin is asked about a request to this path; `undefined`: about its key, or nothing. */
+export function stateOf(path: string): StateKind | undefined {
+  return ROUTES.find((route) => route.path === path)?.state;
+}
+
 /** Whether a request to this path has its key in the body, and in no header. */
 export function isKeyInBody(path: string): boolean {
   return ROUTES.some((route) => route.path === path && route.bodyKey === true);
@@ -182,12 +251,13 @@ export function policiesOf(dimensions: Dimensions): Readonly<Record<string, Rout
   const ofQueues = dimensions.has("deliveries") ? queuePolicies(TIMES, BUILT_IN.max_response_body, hasBucket) : {};
   const ofRoutes = Object.fromEntries(
     routesOf(dimensions).map(
-      ({ path, unknown, duplicate, retentionMs, rememberMs, small, none, accepts, publishes, takesTurns }) => {
+      ({ path, unknown, duplicate, retentionMs, rememberMs, small, none, state, accepts, publishes, takesTurns }) => {
         const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
         const comparesNone = none === true;
         const kept = {
           retentionMs,
           ...(rememberMs === undefined ? {} : { rememberMs }),
+          ...(state === undefined ? {} : { settleMs: SETTLE_MS[state] }),
           ...(publishes === true && dimensions.has("events") ? { publishes: PUBLICATIONS } : {}),
           ...(accepts === undefined ? {} : { acceptedAttempts: ACCEPTED_ATTEMPTS }),
           ...(takesTurns === true ? { takesTurns } : {}),
@@ -230,7 +300,10 @@ export function gatewayVars(
       caller: { ask: { path: CALLER_PATH, pointer: "/id", cache: "500ms", timeout: "2s" } },
       ...(issuer === null ? {} : { user: { jwt: { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks } } }),
     },
-    ROUTES: routesOf(dimensions).map((route) => routeSettings(route, destinations.length > 0)),
+    ROUTES: [
+      ...routesOf(dimensions).map((route) => routeSettings(route, destinations.length > 0)),
+      ...(dimensions.has("observe") ? [OBSERVED_ROUTE] : []),
+    ],
     ...(dimensions.has("claims") ? { CONSUMERS } : {}),
     ...(dimensions.has("deliveries") ? { QUEUES: queueSettings(AMBIGUOUS) } : {}),
     ...(destinations.length > 0 ? { DESTINATIONS: destinations } : {}),
@@ -245,7 +318,7 @@ function unknownRetentionOf(retentionMs: number): number {
 
 function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: VariableValue } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { bodyKey, identity, encrypted, rememberMs, accepts, tokens, publishes, takesTurns } = route;
+  const { state, bodyKey, identity, encrypted, rememberMs, accepts, tokens, publishes, takesTurns } = route;
   const settings: { [setting: string]: VariableValue } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (retentionMs > TIMES.unknownRetentionMs) settings["unknown_retention"] = `${unknownRetentionOf(retentionMs)}ms`;
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
@@ -259,6 +332,7 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
   if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (encrypted === true) settings["encrypt_responses"] = true;
   if (unknown === "verify") settings["verify"] = `${VERIFICATION_PATH}{key}`;
+  if (state !== undefined) settings["verify"] = { ...STATE_SETTINGS[state], settle: `${SETTLE_MS[state]}ms` };
   if (shared === true) settings["scope"] = [`header:${TENANT_HEADER.toLowerCase()}`];
   if (identity === true) settings["scope"] = ["identity:caller"];
   if (tokens === true) settings["scope"] = ["identity:user"];

@@ -17,6 +17,8 @@ export type StepName =
   | "reset"
   /** Acts, then resets. */
   | "act-reset"
+  /** Acts, then resets, and undoes it soon after. */
+  | "act-undo"
   /** Acts, then never answers. */
   | "stall"
   /** Acts, and answers long after the gateway has given up. */
@@ -48,7 +50,13 @@ export const VERIFICATION_PATH = "/by-key/";
 /** The step of every arrival in the final phase, and of arrivals beyond the end of the plan. */
 export const CALM: Step = { name: "ok", status: 200, delayMs: 0, bytes: 300, pieces: 1, pauseMs: 0, chunked: false };
 
-export function makeQuestions(random: Random, trickles: boolean): readonly VerificationMode[] {
+/** Under these the origin reports the state of a key's resource, and lists what it has done. */
+export const RESOURCE_PATH = "/resource/";
+export const LIST_PATH = "/list";
+
+/** `hasStates`: the origin is asked about a state, which it can tell in more ways. */
+export function makeQuestions(random: Random, trickles: boolean, hasStates: boolean): readonly VerificationMode[] {
+  const ofStates = hasStates ? 3 : 0;
   const count = random.weighted([
     [4, 0],
     [3, 1],
@@ -67,6 +75,11 @@ export function makeQuestions(random: Random, trickles: boolean): readonly Verif
       [1, "403"],
       [1, "302"],
       [2, "503"],
+      [ofStates, "stale"],
+      [ofStates, "part"],
+      [ofStates, "near"],
+      [ofStates, "odd"],
+      [hasStates ? 1 : 0, "foreign"],
     ] as const),
   );
 }
@@ -83,6 +96,8 @@ export interface Extent {
   readonly isHuge: boolean;
   /** Refusals may be large. */
   readonly largeRefusals: boolean;
+  /** What was done may be undone. */
+  readonly undoes: boolean;
 }
 
 export function makePlan(random: Random, timeoutMs: number, extent: Extent): readonly Step[] {
@@ -92,7 +107,7 @@ export function makePlan(random: Random, timeoutMs: number, extent: Extent): rea
     [2, 2],
     [1, 3],
   ] as const);
-  const steps = Array.from({ length: faults }, () => faultStep(random, timeoutMs, extent.largeRefusals));
+  const steps = Array.from({ length: faults }, () => faultStep(random, timeoutMs, extent));
   const last = okStep(random);
   return [...steps, extent.isHuge ? { ...last, bytes: HUGE_BYTES + random.int(0, HUGE_BYTES), pieces: 1 } : last];
 }
@@ -108,7 +123,7 @@ function okStep(random: Random): Step {
   return { ...body(random), name: "ok", status, delayMs: random.chance(0.5) ? 0 : random.int(1, PATIENCE_MS) };
 }
 
-function faultStep(random: Random, timeoutMs: number, largeRefusals: boolean): Step {
+function faultStep(random: Random, timeoutMs: number, { largeRefusals, undoes }: Extent): Step {
   const name = random.weighted([
     [4, "refuse"],
     [2, "ambiguous"],
@@ -120,6 +135,7 @@ function faultStep(random: Random, timeoutMs: number, largeRefusals: boolean): S
     [2, "act-late"],
     [3, "cut"],
     [2, "silent"],
+    [undoes ? 2 : 0, "act-undo"],
   ] as const);
   const step = { ...body(random), name, status: statusOf(name, random), delayMs: delayOf(name, random, timeoutMs) };
   // A refusal may be of any size.
@@ -134,6 +150,7 @@ function statusOf(name: StepName, random: Random): number {
 function delayOf(name: StepName, random: Random, timeoutMs: number): number {
   if (name === "late") return timeoutMs + random.int(100, 900);
   if (name === "act-late") return timeoutMs + random.int(50, 400);
+  if (name === "act-undo") return random.int(100, 2_500);
   return random.chance(0.7) ? 0 : random.int(1, PATIENCE_MS);
 }
 

@@ -2,7 +2,7 @@
 // its own caller which, and nobody else anything.
 
 import type { Answer, Exchange, Look } from "./history.ts";
-import { busyUntil, forgottenFrom, isRefused, isResult, mayHaveChanged, naming } from "./facts.ts";
+import { busyUntil, forgottenFrom, givenUpFrom, isRefused, isResult, mayHaveChanged, naming } from "./facts.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -36,7 +36,8 @@ function answersOf({ looks }: RecordHistory): readonly { readonly look: Look; re
 export function promisesAreKept(_world: World, record: RecordHistory): readonly Violation[] {
   const unknown = answersOf(record).filter(({ answer }) => answer.code === "monitor-not-found");
   return acceptedIn(record).flatMap(({ accepted, monitor }) => {
-    const livesTo = Math.min(accepted.sentAt + record.policy.retentionMs, forgottenFrom(record, accepted.sentAt));
+    const erasedFrom = Math.min(forgottenFrom(record, accepted.sentAt), givenUpFrom(record));
+    const livesTo = Math.min(accepted.sentAt + record.policy.retentionMs, erasedFrom);
     return unknown
       .filter(({ look }) => look.monitor === monitor && look.sentAt > accepted.endAt && look.endAt < livesTo)
       .map(({ look }) => ({

@@ -219,6 +219,8 @@ export function mismatch(world: World, record: RecordHistory): readonly Violatio
       if (ending.kind === "none" || ending.code === "key-reused" || (!ending.complete && ending.origin === null))
         return [];
       if (isUnavailable(ending) && wasBroken(world, sentAt, endAt)) return [];
+      // Whether it may say so is another rule's matter (others.ts).
+      if (ending.code === "key-abandoned") return [];
       const what = `expected key-reused for a different request with the key, got ${ending.status} ${ending.code ?? ""}`;
       return [{ rule, what, evidence: naming(arrival, exchange) }];
     });

@@ -2,6 +2,7 @@
 
 import type { Arrival, Decision, Exchange, Verification } from "./history.ts";
 import {
+  absentFrom,
   busyUntil,
   claimedFrom,
   isRefused,
@@ -11,6 +12,7 @@ import {
   naming,
   neighbours,
   fingerprintOf,
+  saysAbsent,
 } from "./facts.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
@@ -113,7 +115,7 @@ export function neverTwoByGuess(world: World, record: RecordHistory): readonly V
       (verification) => saysAbsent(verification) && verification.at <= later.at,
     );
     const what = isForeign
-      ? "verify: a second attempt started, but the origin reported no effect only before the lock ended or to other credentials"
+      ? "verify: a second attempt started, but the origin reported no effect only too early, to other credentials, or against its journal"
       : "verify: a second attempt started, but the origin never reported that there is no effect";
     return [{ rule, what, evidence }];
   });
@@ -125,19 +127,25 @@ function isBetween(world: World, decision: Decision, earlier: Arrival, later: Ar
   return decision.endAt >= claimedFrom(world, earlier) && decision.sentAt <= later.at;
 }
 
-function saysAbsent({ status, effect }: Verification): boolean {
-  return status === 404 && effect === null;
-}
-
-/** The origin's report of no effect, to the credential that began the attempt, after the lock. */
-function absence(world: World, record: RecordHistory, earlier: Arrival, later: Arrival): Verification | undefined {
-  const lockEnd = claimedFrom(world, earlier) + record.policy.lockMs;
+/**
+ * The origin's report of no effect, to the credential that began the attempt, after the lock and the time in which reads may lag. Nothing that the
+ * attempt did before that time can be hidden from it.
+ */
+export function absence(
+  world: World,
+  record: RecordHistory,
+  earlier: Arrival,
+  later: Pick<Arrival, "at">,
+): Verification | undefined {
+  const from = absentFrom(world, record, earlier);
+  const { settleMs = 0 } = record.policy;
   return record.verifications.find(
     (verification) =>
       saysAbsent(verification) &&
       verification.credential === earlier.credential &&
-      verification.at >= lockEnd &&
-      verification.at <= later.at,
+      verification.at >= from &&
+      verification.at <= later.at &&
+      !record.effects.some(({ arrival, at }) => arrival === earlier.seq && at <= verification.at - settleMs),
   );
 }
 
@@ -155,7 +163,7 @@ export function oneEffect(world: World, record: RecordHistory): readonly Violati
     if (record.decisions.some((decision) => isBetween(world, decision, earlier, later))) return [];
     // An origin that acts after it has reported no effect causes the second effect itself.
     const absentAt = absence(world, record, earlier, later)?.at ?? Infinity;
-    if (before.at > absentAt) return [];
+    if (before.at > absentAt - (record.policy.settleMs ?? 0)) return [];
     return [{ rule: "G6 one effect", what: `${unknown}: the key had two effects`, evidence: naming(one, two) }];
   });
 }

@@ -27,7 +27,16 @@ import {
   givenAnswerWins,
   honestRefusals,
   verificationsEnd,
+  verifiedIsSo,
 } from "./given.ts";
+import {
+  attemptsStayAway,
+  givenUpHadNoEffect,
+  newKeysNeverDouble,
+  newKeysAreSafe,
+  questionsLearnNothing,
+  trueReports,
+} from "./keys.ts";
 import { honestProblems, nobodyElsesAnswer, privateHeaders } from "./others.ts";
 import { checkClaims } from "./claims.ts";
 import {
@@ -56,6 +65,7 @@ import {
   oneResultIsReported,
   resultsHaveEvents,
 } from "./events.ts";
+import { checkObserved } from "./observed.ts";
 import { checkTurns } from "./turns.ts";
 import { sortHistory } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
@@ -77,6 +87,7 @@ const RULES: readonly Rule[] = [
   expiry,
   givenAnswerWins,
   everyGivenByte,
+  verifiedIsSo,
   decisionsLeaveAnswers,
   forgetBeginsAnew,
   mismatch,
@@ -90,6 +101,12 @@ const RULES: readonly Rule[] = [
   waitingEnds,
   verificationsEnd,
   everyKeySettles,
+  attemptsStayAway,
+  givenUpHadNoEffect,
+  newKeysAreSafe,
+  newKeysNeverDouble,
+  trueReports,
+  questionsLearnNothing,
   promisesAreKept,
   trueMonitors,
   strangersLearnNothing,
@@ -128,6 +145,7 @@ export function checkHistory(events: readonly HistoryEvent[]): readonly Violatio
     ...messagesArrive(world),
     ...credentialsAreGone(world),
     ...checkTurns(world),
+    ...checkObserved(world, events),
     ...checkClaims(events),
   ];
 }

@@ -93,6 +93,8 @@ export function waitingEnds(world: World, { policy, exchanges }: RecordHistory):
 export function everyKeySettles(world: World, record: RecordHistory): readonly Violation[] {
   // No client asks for the record of a message (deliveries.ts).
   if (record.deliveries.length > 0) return [];
+  // Nothing more is sent with it.
+  if (record.newKeys.some(({ why }) => why === "safe")) return [];
   const calm = record.exchanges.filter((exchange) => exchange.calm);
   const [first] = calm;
   const last = calm.at(-1);
@@ -101,8 +103,8 @@ export function everyKeySettles(world: World, record: RecordHistory): readonly V
     return [{ rule: RULE, what: "the run ended before the key was requested in the final phase", evidence }];
   }
   const settled = calm.find((exchange) => isSettled(world, record, exchange));
-  const { lockMs, waitMs, timeoutMs } = record.policy;
-  const boundMs = lockMs + waitMs + timeoutMs + CALM_MS + LATE_MS;
+  const { lockMs, waitMs, timeoutMs, settleMs = 0 } = record.policy;
+  const boundMs = lockMs + waitMs + timeoutMs + settleMs + CALM_MS + LATE_MS;
   if (settled === undefined) {
     const what = `the key was not settled in the final phase, after ${last.endAt - first.sentAt} ms`;
     return [{ rule: RULE, what, evidence: naming(first, last) }];
@@ -122,7 +124,7 @@ function endedInTime({ ending }: Exchange): boolean {
   return ending.kind === "answer" && ending.code === "origin-timeout";
 }
 
-function isSettled(world: World, { policy, exchanges }: RecordHistory, { ending }: Exchange): boolean {
+function isSettled(world: World, { policy, exchanges, effects, undone }: RecordHistory, { ending }: Exchange): boolean {
   if (ending.kind === "none" || !ending.complete) return false;
   if (ending.origin !== null) {
     return !world.meta.refused.includes(ending.status) && !world.meta.ambiguous.includes(ending.status);
@@ -130,9 +132,11 @@ function isSettled(world: World, { policy, exchanges }: RecordHistory, { ending 
   switch (ending.code ?? "") {
     case "response-not-kept":
     case "key-expired":
+    case "key-abandoned":
       return true;
     case "outcome-unknown":
-      return policy.unknown === "hold";
+      // A state that was undone, or stands there twice, says neither.
+      return policy.unknown === "hold" || (policy.settleMs !== undefined && undone.length + effects.length > 1);
     case "key-reused":
       return exchanges.some(({ fingerprint }) => fingerprint !== "first");
     default:

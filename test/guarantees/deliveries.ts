@@ -227,7 +227,8 @@ function untrueReason(world: World, record: RecordHistory, message: Message, let
       const wasRefused =
         record.arrivals.some((arrival) => isRefused(world, arrival) && arrival.at <= at) ||
         record.verifications.some((verification) => verification.status === 404 && verification.at <= at) ||
-        wasBroken(world, message.sentAt, at, ["origin-refuses"]);
+        // A connection that a busy machine does not open in time carried nothing.
+        wasBroken(world, message.sentAt, at, ["origin-refuses", "lag"]);
       return wasRefused ? null : "a message was given up, and no attempt was without effect";
     }
     case "outcome-unknown":

@@ -27,6 +27,8 @@ export interface Answer {
   readonly isUnbegun?: boolean;
   /** The code, if the answer is one of the gateway's problems. */
   readonly code: string | null;
+  /** What the problem says of a new key; absent: it is none, or says nothing. */
+  readonly safeNewKey?: boolean;
   readonly replayed: boolean;
   readonly expiresAt: number | null;
   readonly retryAfterMs: number | null;

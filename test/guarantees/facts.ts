@@ -6,7 +6,7 @@
 // So a lock ends no earlier than `lock` after the client sent the request, and the record of an answered attempt lives at
 // least `retention` after the origin's last byte.
 
-import type { Answer, Arrival, DeadLetter, Decision, Exchange, Look, Verification } from "./history.ts";
+import type { Answer, Arrival, DeadLetter, Decision, Exchange, KeyQuestion, Look, Verification } from "./history.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, World } from "./records.ts";
 
@@ -62,6 +62,15 @@ export function mayHaveCancelled({ method, isStranger, ending }: Look): boolean 
   return ending.kind === "none" || ending.status === 204 || ending.status >= 500;
 }
 
+/** The earliest time at which a client may have given the key up. */
+export function givenUpFrom({ keyQuestions }: RecordHistory): number {
+  const given = keyQuestions.filter(({ method, isStranger, ending }) => {
+    if (method !== "DELETE" || isStranger) return false;
+    return ending.kind === "none" || ending.status === 204 || ending.status >= 500;
+  });
+  return Math.min(Infinity, ...given.map(({ sentAt }) => sentAt));
+}
+
 /** The earliest time after `from` at which an operator or a cancelling client may have erased the record. */
 export function forgottenFrom({ decisions, looks }: RecordHistory, from: number): number {
   const forgets = decisions.filter(
@@ -90,11 +99,34 @@ function endOf(world: World, record: RecordHistory, arrival: Arrival, lockEnd: n
   return Math.min(lastAt ?? lockEnd, lockEnd, ...givenFrom(record, claimedFrom(world, arrival)));
 }
 
+/** It says that the operation did not take effect. */
+export function saysAbsent({ status, effect, state, lastAt }: Verification): boolean {
+  if (state !== undefined) return state.says === "not-happened" && lastAt !== null;
+  return status === 404 && effect === null;
+}
+
+/** It says that the operation took effect. */
+export function saysDone({ status, state, lastAt }: Verification): boolean {
+  if (state !== undefined) return state.says === "happened" && lastAt !== null;
+  return status !== null && status >= 200 && status < 300;
+}
+
+/** What retries get because of it. Of a question about a state: what was read there, or nothing. */
+export function settledAnswer(
+  given: Verification | Decision,
+): Pick<Verification | Decision, "status" | "headers" | "sha256"> {
+  if (given.type === "decision" || given.state === undefined) return given;
+  return given.state.given ?? { status: null, headers: null, sha256: null };
+}
+
+/** When a "no" about this attempt begins to count. */
+export function absentFrom(world: World, { policy }: RecordHistory, attempt: Arrival): number {
+  return claimedFrom(world, attempt) + policy.lockMs + (policy.settleMs ?? 0);
+}
+
 /** The times after `from` at which the origin's report or an operator may have settled the record. */
 function givenFrom({ verifications, decisions }: RecordHistory, from: number): readonly number[] {
-  const known = verifications
-    .filter(({ status }) => status !== null && status >= 200 && status < 300)
-    .map(({ at }) => at);
+  const known = verifications.filter(saysDone).map(({ at }) => at);
   const decided = decisions
     .filter((decision) => decision.action !== "forget" && mayHaveChanged(decision))
     .map(({ sentAt }) => sentAt);
@@ -156,12 +188,13 @@ export function neighbours(arrivals: readonly Arrival[]): readonly (readonly [Ar
 }
 
 export function naming(
-  ...named: readonly (Arrival | Exchange | Verification | Decision | Look | DeadLetter)[]
+  ...named: readonly (Arrival | Exchange | Verification | Decision | Look | KeyQuestion | DeadLetter)[]
 ): readonly string[] {
   return named.map((one) => {
     switch (one.type) {
       case "exchange":
       case "look":
+      case "key-question":
         return one.id;
       case "arrival":
         return `arrival ${one.seq}`;

@@ -3,7 +3,16 @@
 
 import type { Answer, Decision, Exchange, Verification } from "./history.ts";
 import { contradiction } from "./answers.ts";
-import { answersFrom, forgottenFrom, livesUntil, naming, SLACK_MS, answeredAt } from "./facts.ts";
+import {
+  answersFrom,
+  forgottenFrom,
+  livesUntil,
+  naming,
+  saysDone,
+  settledAnswer,
+  SLACK_MS,
+  answeredAt,
+} from "./facts.ts";
 import { VERIFIED_HEADER } from "./others.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
@@ -60,13 +69,36 @@ export function everyGivenByte(_world: World, record: RecordHistory): readonly V
   );
 }
 
+/**
+ * What clients get as verified is the state of that time: the answer says that the operation took effect, and the effect that it names is in the origin's
+ * journal, before the answer, and was not undone before.
+ */
+export function verifiedIsSo(_world: World, record: RecordHistory): readonly Violation[] {
+  return record.verifications.flatMap((verification) => {
+    const given = verification.state === undefined ? [] : answersFrom(record, verification.seq);
+    const what = given.length === 0 ? null : untruth(record, verification);
+    const evidence = naming(verification, ...given.map(({ exchange }) => exchange));
+    return what === null ? [] : [{ rule: "verified answers", what, evidence }];
+  });
+}
+
+function untruth({ effects, foreign, undone }: RecordHistory, verification: Verification): string | null {
+  const { effect, at, lastAt } = verification;
+  if (!saysDone(verification)) return "a client got as verified what does not say that the operation took effect";
+  const shown = [...effects, ...foreign].find(({ id }) => id === effect);
+  if (shown === undefined || shown.at > (lastAt ?? at))
+    return `a client got as verified effect ${effect}, which is not in the journal`;
+  const isUndone = undone.some((undo) => undo.effect === effect && undo.at < at);
+  return isUndone ? `a client got as verified effect ${effect}, which was undone before` : null;
+}
+
 function difference(given: Given, answer: Answer): string | null {
-  if (answer.status !== given.status) return `expected status ${given.status}, got ${answer.status}`;
-  if (given.type === "verification" && answer.headers !== given.headers)
+  const { status, headers, sha256 } = settledAnswer(given);
+  if (answer.status !== status) return `expected status ${status}, got ${answer.status}`;
+  if (given.type === "verification" && answer.headers !== headers)
     return "expected the origin's status text and headers, got different ones";
   if (answer.body === "other") return "expected the settled answer's body, got different bytes";
-  if (answer.complete && answer.sha256 !== given.sha256)
-    return "expected the settled answer's body, got a different digest";
+  if (answer.complete && answer.sha256 !== sha256) return "expected the settled answer's body, got a different digest";
   if (given.type === "verification" && !answer.gatewayHeaders.includes(VERIFIED_HEADER))
     return "expected the date at which the origin said so, but Idempotency-Verified is missing";
   if (given.type === "verification" && given.lastAt === null)

@@ -37,6 +37,8 @@ export interface RoutePolicy {
   readonly acceptedAttempts?: number;
   /** Whether its callers have a lane each, in an object of their own. */
   readonly takesTurns?: boolean;
+  /** With `verify`, of a resource's state: how long after the lock's end a "no" begins to count. Absent: the origin is asked about keys. */
+  readonly settleMs?: number;
   /** Of a queue: the age at which a message is given up. Absent: it is a route. */
   readonly giveUpAfterMs?: number;
 }
@@ -128,6 +130,7 @@ export interface Arrival {
 export interface Effect extends Pick<Arrival, "request" | "key" | "scope" | "credential" | "attempt"> {
   readonly type: "effect";
   readonly id: string;
+  /** 0: it was done otherwise than by a request of this key, to the resource that the key's requests are about. */
   readonly arrival: number;
   readonly at: number;
 }
@@ -151,6 +154,21 @@ export interface Verification {
   readonly sha256: string | null;
   readonly closedAt: number;
   readonly closedBy: "origin" | "peer";
+  /** Of a question about the state of a resource, or about a list. */
+  readonly state?: SaidState;
+}
+
+/** What an answer says of the operation. `open`: neither, or nothing that may be believed. */
+export interface SaidState {
+  readonly says: "happened" | "not-happened" | "open";
+  /** What retries have to get if it happened. */
+  readonly given: Pick<Verification, "status" | "headers" | "sha256"> | null;
+}
+
+/** The origin has undone an effect: its state says neither that it happened nor that it did not. */
+export interface Undo extends Pick<Effect, "key" | "scope" | "at"> {
+  readonly type: "undo";
+  readonly effect: string;
 }
 
 /** A message that a producer has sent to a queue. */
@@ -243,6 +261,80 @@ export interface Look {
   readonly sentAt: number;
   readonly endAt: number;
   readonly ending: Ending;
+}
+
+/** A client asks what became of its key (`GET`), or gives it up (`DELETE`). */
+export interface KeyQuestion {
+  readonly type: "key-question";
+  readonly id: string;
+  readonly key: string;
+  readonly scope: string;
+  readonly path: string;
+  readonly method: "GET" | "DELETE";
+  /** Asked by a caller who has no such key. */
+  readonly isStranger: boolean;
+  readonly sentAt: number;
+  readonly endAt: number;
+  readonly ending: Ending;
+  /** `null`: there was no whole answer, or a problem. */
+  readonly report: KeyWords | null;
+}
+
+/** What a client is told of its key. */
+export interface KeyWords {
+  readonly state: string;
+  readonly next: string;
+  readonly safeNewKey: boolean;
+  readonly status: number | null;
+}
+
+/** A client begins its operation afresh with another key. */
+export interface NewKey {
+  readonly type: "new-key";
+  /** The key that it sends nothing more with, or has given up. */
+  readonly key: string;
+  readonly scope: string;
+  readonly to: string;
+  /** `safe`: it was told so, each of its requests had been answered, and nothing more is sent with the key. */
+  readonly why: "abandoned" | "safe";
+  readonly at: number;
+}
+
+/** One request of a client to a route that is only observed. */
+export interface ObservedCall {
+  readonly type: "observed-call";
+  readonly id: string;
+  readonly key: string;
+  /** Only a part of the body was sent. */
+  readonly partial: boolean;
+  /** Digest of its headers, except framing. */
+  readonly headers: string;
+  readonly bodySha256: string;
+  readonly sentAt: number;
+  readonly endAt: number;
+  readonly ending: Ending;
+}
+
+/** What arrived of it at the origin, and what the origin did. */
+export interface ObservedArrival extends Pick<
+  Arrival,
+  "seq" | "request" | "key" | "bodySha256" | "status" | "at" | "lastAt" | "sha256"
+> {
+  readonly type: "observed-arrival";
+  /** Digests of the request's headers, except framing, and of the answer's head. */
+  readonly headers: string;
+  readonly answerHeaders: string | null;
+  /** What its answer says took effect; `null`: it has not acted, or its answer is too large to be looked at. */
+  readonly effect: string | null;
+}
+
+/** What the gateway's report says of the observed route at the end of a run. */
+export interface ObservedReport {
+  readonly type: "observed-report";
+  readonly at: number;
+  readonly seen: number;
+  readonly doubled: number;
+  readonly deduplicated: number;
 }
 
 /** What a receiver does with an event: `lost` takes it, and resets the connection instead of an answer. */
@@ -385,9 +477,15 @@ export type HistoryEvent =
   | Exchange
   | Arrival
   | Effect
+  | Undo
   | Verification
   | Decision
   | Look
+  | KeyQuestion
+  | NewKey
+  | ObservedCall
+  | ObservedArrival
+  | ObservedReport
   | EventTry
   | OutboxLook
   | Message

@@ -1,7 +1,7 @@
 // G7 nobody else's answer, honest problems: the gateway sends a problem only where it is true, and headers that clients must not see.
 
 import type { Answer, Exchange } from "./history.ts";
-import { forgottenFrom, isClean, mayBeUnkept, naming } from "./facts.ts";
+import { forgottenFrom, givenUpFrom, isClean, mayBeUnkept, naming } from "./facts.ts";
 import { bucketFailed, wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
 
@@ -66,6 +66,8 @@ function untruth(world: World, record: RecordHistory, exchange: Exchange, answer
         : null;
     case "key-expired":
       return untruthOfExpiry(record, exchange, answer);
+    case "key-abandoned":
+      return givenUpFrom(record) < exchange.endAt ? null : "key-abandoned, although no client has given the key up";
     case "response-not-kept":
       return record.arrivals.some((arrival) => mayBeUnkept(world, record, arrival))
         ? null

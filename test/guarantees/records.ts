@@ -11,15 +11,18 @@ import type {
   EventTry,
   Exchange,
   HistoryEvent,
+  KeyQuestion,
   LedgerLook,
   Look,
   Message,
   Meta,
+  NewKey,
   Outage,
   OutboxLook,
   ParkedLook,
   Verification,
   RoutePolicy,
+  Undo,
 } from "./history.ts";
 
 export interface Violation {
@@ -48,11 +51,17 @@ export interface RecordHistory {
   readonly exchanges: readonly Exchange[];
   /** Ordered by the time of their arrival. */
   readonly arrivals: readonly Arrival[];
+  /** Of this key's requests, and `foreign` those of others to the same resource. */
   readonly effects: readonly Effect[];
+  readonly foreign: readonly Effect[];
+  readonly undone: readonly Undo[];
   readonly verifications: readonly Verification[];
   readonly decisions: readonly Decision[];
   /** Questions to its monitor. */
   readonly looks: readonly Look[];
+  /** What its clients asked about the key, and the keys with which they began afresh. */
+  readonly keyQuestions: readonly KeyQuestion[];
+  readonly newKeys: readonly NewKey[];
   /** Of messages with this key, ordered by their beginning; and the dead letters of these messages, ordered by their arrival. */
   readonly deliveries: readonly Delivered[];
   readonly letters: readonly DeadLetter[];
@@ -97,9 +106,13 @@ interface Draft {
   readonly exchanges: Exchange[];
   readonly arrivals: Arrival[];
   readonly effects: Effect[];
+  readonly foreign: Effect[];
+  readonly undone: Undo[];
   readonly verifications: Verification[];
   readonly decisions: Decision[];
   readonly looks: Look[];
+  readonly keyQuestions: KeyQuestion[];
+  readonly newKeys: NewKey[];
   readonly deliveries: Delivered[];
   readonly letters: DeadLetter[];
 }
@@ -109,9 +122,13 @@ function emptyDraft(): Draft {
     exchanges: [],
     arrivals: [],
     effects: [],
+    foreign: [],
+    undone: [],
     verifications: [],
     decisions: [],
     looks: [],
+    keyQuestions: [],
+    newKeys: [],
     deliveries: [],
     letters: [],
   };
@@ -166,7 +183,10 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
         draftOf(event).arrivals.push(event);
         break;
       case "effect":
-        draftOf(event).effects.push(event);
+        draftOf(event)[event.arrival === 0 ? "foreign" : "effects"].push(event);
+        break;
+      case "undo":
+        draftOf(event).undone.push(event);
         break;
       case "verification":
         given.set(event.seq, event);
@@ -178,6 +198,12 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
         break;
       case "look":
         draftOf(event).looks.push(event);
+        break;
+      case "key-question":
+        draftOf(event).keyQuestions.push(event);
+        break;
+      case "new-key":
+        draftOf(event).newKeys.push(event);
         break;
       case "message":
         break;
@@ -211,6 +237,9 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       case "died":
         deaths.push(event);
         break;
+      case "observed-call":
+      case "observed-arrival":
+      case "observed-report":
       case "claim-call":
       case "consumer-effect":
       case "claims-end":
@@ -238,9 +267,13 @@ export function sortHistory(events: readonly HistoryEvent[]): World {
       exchanges: draft.exchanges.toSorted((a, b) => a.sentAt - b.sentAt),
       arrivals: draft.arrivals.toSorted((a, b) => a.seq - b.seq),
       effects: draft.effects.toSorted((a, b) => a.at - b.at),
+      foreign: draft.foreign,
+      undone: draft.undone,
       verifications: draft.verifications.toSorted((a, b) => a.at - b.at),
       decisions: draft.decisions.toSorted((a, b) => a.sentAt - b.sentAt),
       looks: draft.looks.toSorted((a, b) => a.sentAt - b.sentAt),
+      keyQuestions: draft.keyQuestions.toSorted((a, b) => a.sentAt - b.sentAt),
+      newKeys: draft.newKeys,
       deliveries: draft.deliveries.toSorted((a, b) => a.sentAt - b.sentAt),
       letters: draft.letters.toSorted((a, b) => a.at - b.at),
     };

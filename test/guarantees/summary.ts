@@ -3,7 +3,7 @@
 import type { Violation } from "./check-history.ts";
 import { sortHistory } from "./records.ts";
 import { countWaits } from "./turns.ts";
-import type { Arrival, Exchange, HistoryEvent, Look } from "./history.ts";
+import type { Arrival, Exchange, HistoryEvent, KeyQuestion, Look } from "./history.ts";
 import { recordName } from "./recorders/arrivals.ts";
 
 /** How many violations are printed; the checker finds them all again from the history. */
@@ -66,6 +66,9 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
   const verifications = events.filter((event) => event.type === "verification");
   const decisions = events.filter((event) => event.type === "decision");
   const looks = events.filter((event) => event.type === "look");
+  const keys = events.filter((event) => event.type === "key-question");
+  const afresh = events.flatMap((event) => (event.type === "new-key" ? [`new key: ${event.why}`] : []));
+  const observed = events.flatMap((event) => (event.type === "observed-call" ? [`observed: ${answerOf(event)}`] : []));
   const tries = events.filter((event) => event.type === "event-try");
   const claims = events
     .filter((event) => event.type === "claim-call")
@@ -82,20 +85,39 @@ export function countRun(events: readonly HistoryEvent[]): RunNumbers {
     ...outages.map(({ kind }) => OUTAGES[kind]),
     ...arrivals.flatMap((arrival) => faultAt(arrival) ?? []),
     ...exchanges.flatMap((exchange) => faultsOf(exchange)),
-    ...verifications.map(({ mode, effect }) => `verification: ${mode === "truth" ? truthOf(effect) : mode}`),
+    ...verifications.map(({ mode, effect, state }) => {
+      const said = mode === "truth" ? (state?.says ?? truthOf(effect)) : mode;
+      return `verification${state === undefined ? "" : " by state"}: ${said}`;
+    }),
     ...tries.flatMap(({ answer }) => (answer === "taken" ? [] : [`receiver: ${answer}`])),
     ...messages.flatMap(({ poison }) => (poison === null ? [] : [`poison: ${poison}`])),
     ...decisions.map(({ action, outcome }) => `operator: ${action}, ${outcome}`),
   ];
   return {
     faults: countBy(struck, (name) => name),
-    answers: countBy([...claims, ...queues, ...exchanges.map(answerOf), ...looks.map(replyOf)], (name) => name),
+    answers: countBy(
+      [
+        ...claims,
+        ...queues,
+        ...exchanges.map(answerOf),
+        ...looks.map(replyOf),
+        ...keys.map(wordOn),
+        ...afresh,
+        ...observed,
+      ],
+      (name) => name,
+    ),
     requests: exchanges.length,
     keys: new Set(exchanges.map(({ key }) => key)).size,
     records: new Set(exchanges.map(({ key, scope }) => `${scope} ${key}`)).size,
     arrivals: arrivals.length,
     effects: effects.length,
-    doubled: [...countBy(effects, recordName).values()].filter((count) => count > 1).length,
+    doubled: [
+      ...countBy(
+        effects.filter(({ arrival }) => arrival > 0),
+        recordName,
+      ).values(),
+    ].filter((count) => count > 1).length,
     parked: events.findLast((event) => event.type === "parked")?.keys.length ?? 0,
     events: new Set(tries.map(({ webhookId }) => webhookId)).size,
     eventTries: tries.length,
@@ -144,6 +166,11 @@ function truthOf(effect: string | null): string {
 
 function replyOf({ method, isStranger, ending }: Look): string {
   return `monitor: ${method} ${isStranger ? "of a stranger " : ""}${answerOf({ ending })}`;
+}
+
+function wordOn({ method, isStranger, report, ending }: KeyQuestion): string {
+  const said = report === null ? answerOf({ ending }) : `${report.state}, ${report.next}`;
+  return `key: ${method} ${isStranger ? "of a stranger " : ""}${said}`;
 }
 
 function answerOf({ ending }: Pick<Exchange, "ending">): string {

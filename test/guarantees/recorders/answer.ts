@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { headerValue, NoAnswerError, type RawResponse } from "../../support/http.ts";
 import { withoutInstance } from "../../support/instance.ts";
 import type { Answer, Ending, OriginMarks } from "../history.ts";
-import { bodyOf, digestHead, MARKS_HEADER, SECRET, sha256 } from "./marks.ts";
+import { bodyOf, digestHead, MARKS_HEADER, marksIn, SECRET, sha256 } from "./marks.ts";
 
 const progress = v.object({ status: v.string(), attempt: v.number() });
 
@@ -26,7 +26,10 @@ const OF_GATEWAY = /^(?:onceway|idempot)/;
 function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
   const { status, statusText, headers, body, complete } = response;
   const marks = headerValue(response, MARKS_HEADER);
-  const origin: OriginMarks | null = marks === null ? null : JSON.parse(marks);
+  // What the origin said about a state has them in its body.
+  const isJson = headerValue(response, "content-type") === "application/json";
+  const inBody = isJson && complete ? marksIn(body) : null;
+  const origin: OriginMarks | null = marks === null ? inBody : JSON.parse(marks);
   const isAccepted = headerValue(response, "idempotency-status") === "accepted";
   const isProblem = headerValue(response, "content-type") === "application/problem+json";
   // The answer to HEAD has none.
@@ -39,11 +42,15 @@ function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
     echo: headerValue(response, "idempotency-key"),
     monitor: isAccepted ? headerValue(response, "location") : null,
     ...(isAccepted && hasBody && isUnbegun(body) ? { isUnbegun: true } : {}),
-    code: isProblem && hasBody ? codeOf(body) : null,
+    code: null,
+    ...(isProblem && hasBody ? wordsOf(body) : null),
     replayed: headerValue(response, "idempotent-replayed") === "true",
     expiresAt: dateOf(headerValue(response, "idempotency-expires")),
     retryAfterMs: secondsOf(headerValue(response, "retry-after")),
-    leaks: origin === null && (body.includes(SECRET) || headers.some(([, value]) => value.includes(SECRET))),
+    leaks:
+      origin === null &&
+      !(isJson && !complete) &&
+      (body.includes(SECRET) || headers.some(([, value]) => value.includes(SECRET))),
     origin,
     headers: digestHead(status, statusText, headers),
     hasCookie: headerValue(response, "set-cookie") !== null,
@@ -52,7 +59,7 @@ function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
     typeOptions: headerValue(response, "x-content-type-options"),
     sha256: sha256(isProblem ? withoutInstance(body.toString()) : body),
     bytes: body.length,
-    body: origin === null ? "none" : compare(body, bodyOf(origin)),
+    body: origin === null ? "none" : inBody === null ? compare(body, bodyOf(origin)) : "whole",
   };
 }
 
@@ -66,11 +73,13 @@ function isUnbegun(body: Buffer): boolean {
   return status === "waiting" && attempt === 0;
 }
 
-function codeOf(body: Buffer): string | null {
-  const problem: unknown = JSON.parse(body.toString());
-  return typeof problem === "object" && problem !== null && "code" in problem && typeof problem.code === "string"
-    ? problem.code
-    : null;
+const problem = v.object({ code: v.string(), safeNewKey: v.optional(v.boolean()) });
+
+function wordsOf(body: Buffer): Pick<Answer, "code" | "safeNewKey"> {
+  const { output, success } = v.safeParse(problem, JSON.parse(body.toString()));
+  if (!success) return { code: null };
+  const { code, safeNewKey } = output;
+  return { code, ...(safeNewKey === undefined ? {} : { safeNewKey }) };
 }
 
 function dateOf(value: string | null): number | null {

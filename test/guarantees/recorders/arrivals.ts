@@ -20,8 +20,8 @@ export type ArrivalHead = Pick<
 
 export interface OpenArrival extends OpenAnswer {
   readonly seq: number;
-  /** Takes effect, whether or not a client still waits. */
-  act(): void;
+  /** Takes effect, whether or not a client still waits. Returns the effect. */
+  act(): Effect;
   /** Notes that the origin is about to close the connection. */
   breakOff(): void;
   /** The whole request body has been read. */
@@ -96,7 +96,8 @@ export function createArrivals(
           effects += 1;
           effect = `e${effects}`;
           done.set(`${recordName(draft)} ${credential}`, effect);
-          report({
+          const at = Date.now();
+          const acted = {
             type: "effect",
             id: effect,
             arrival: seq,
@@ -105,8 +106,10 @@ export function createArrivals(
             scope,
             credential,
             attempt,
-            at: Date.now(),
-          });
+            at,
+          } as const;
+          report(acted);
+          return acted;
         },
         breakOff: () => void (endedHere = true),
         readWhole: (sha256) => void (draft.bodySha256 = sha256),

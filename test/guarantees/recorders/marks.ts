@@ -2,6 +2,7 @@
 // have received and tell a whole body from a truncated or a foreign one.
 
 import { createHash } from "node:crypto";
+import * as v from "valibot";
 import type { HeaderPair } from "../../support/http.ts";
 import { generateBytes } from "../../support/origin-bytes.ts";
 import type { OriginMarks } from "../history.ts";
@@ -17,6 +18,28 @@ export const SECRET = "ORIGIN-SECRET";
 export function bodyOf(marks: OriginMarks): Buffer {
   const line = Buffer.from(`${SECRET} ${JSON.stringify(marks)}\n`);
   return Buffer.concat([line, ...generateBytes(`${marks.arrival}/${marks.scope}`, marks.bytes)]);
+}
+
+/** A resource, or an element of a list, as the origin's state has it. Its marks are a part of it. */
+export function itemOf(marks: OriginMarks, members: object): string {
+  return JSON.stringify({ ...members, secret: SECRET, marks });
+}
+
+const item = v.object({
+  marks: v.object({
+    arrival: v.number(),
+    request: v.string(),
+    key: v.string(),
+    scope: v.string(),
+    effect: v.nullable(v.string()),
+    bytes: v.number(),
+  }),
+});
+
+/** `null`: the body is no such item. */
+export function marksIn(body: Buffer): OriginMarks | null {
+  const { output, success } = v.safeParse(item, JSON.parse(body.toString() || "null"));
+  return success ? output.marks : null;
 }
 
 export function sha256(bytes: Buffer | string): string {

@@ -4,6 +4,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
+import type { HeaderPair } from "../../support/http.ts";
 import type { OriginMarks, Verification } from "../history.ts";
 import { type Arrivals, header, recordName } from "./arrivals.ts";
 import { bodyOf, digestHead, MARKS_HEADER, REQUEST_HEADER, sha256 } from "./marks.ts";
@@ -25,13 +26,35 @@ export type VerificationMode =
   | "401"
   | "403"
   | "302"
-  | "503";
+  | "503"
+  // Whole answers about a state that say neither:
+  /** From a cache, of before anything happened. */
+  | "stale"
+  /** In part: a list that is cut, or a state between the others. */
+  | "part"
+  /** With values that differ in how they are written. */
+  | "near"
+  /** JSON that readers understand differently. */
+  | "odd"
+  /** Truthfully, after somebody else has done the same. */
+  | "foreign";
 
 /** A question about a record. */
 export type Asked = Pick<Verification, "key" | "scope" | "credential"> & { readonly mode: VerificationMode };
 
+/** A whole answer, and what it says. */
+export interface Said extends Pick<Verification, "effect" | "state"> {
+  readonly status: number;
+  readonly headers: readonly HeaderPair[];
+  readonly body: Buffer;
+}
+
+/** What an answer says that is being written now. `seq`: its number; `request`: whose claim asks. */
+export type Say = (asked: Asked, seq: number, request: string) => Said;
+
 export interface Verifications {
-  answer(asked: Asked, request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** `say`: what it knows about the key, unless the question is about something else. */
+  answer(asked: Asked, request: IncomingMessage, response: ServerResponse, say?: Say): Promise<void>;
   /** Ends and reports the open questions. */
   closeAll(): void;
 }
@@ -49,15 +72,30 @@ type Draft = { -readonly [Name in keyof Verification]: Verification[Name] };
 export function createQuestions(arrivals: Arrivals, report: (event: Verification) => void): Verifications {
   const open = new Set<(by: Verification["closedBy"]) => void>();
 
+  const sayByKey: Say = ({ key, scope, credential }, seq, request) => {
+    const effect = arrivals.effectFor(recordName({ key, scope }), credential);
+    const marks: OriginMarks = { arrival: seq, request, key, scope, effect, bytes: BYTES };
+    return {
+      effect,
+      status: effect === null ? 404 : 200,
+      headers: [
+        ["Content-Type", "application/octet-stream"],
+        ...(effect === null ? [] : [[MARKS_HEADER, JSON.stringify(marks)] as const]),
+      ],
+      body: effect === null ? Buffer.from("{}") : bodyOf(marks),
+    };
+  };
+
   return {
-    async answer({ mode, ...caller }, request, response) {
+    async answer(asked, request, response, say = sayByKey) {
+      const { mode, ...caller } = asked;
       const draft: Draft = {
         type: "verification",
         seq: arrivals.number(),
         ...caller,
         mode,
         at: Date.now(),
-        effect: arrivals.effectFor(recordName(caller), caller.credential),
+        effect: null,
         status: null,
         lastAt: null,
         headers: null,
@@ -75,18 +113,27 @@ export function createQuestions(arrivals: Arrivals, report: (event: Verification
         endedHere = true;
         request.socket.resetAndDestroy();
       };
+      const told = (): Said => say(asked, draft.seq, header(request, REQUEST_HEADER));
       request.resume();
       switch (mode) {
         case "truth":
-          return tell(draft, header(request, REQUEST_HEADER), response, "whole");
-        case "slow":
+        case "stale":
+        case "part":
+        case "near":
+        case "odd":
+        case "foreign":
+          return tell(draft, told(), response, "whole");
+        case "slow": {
+          // It was read when the question came, and may be old when it is told.
+          const said = told();
           await pause(SLOW_MS);
-          return tell(draft, header(request, REQUEST_HEADER), response, "whole");
+          return tell(draft, said, response, "whole");
+        }
         case "trickle":
-          await tell(draft, header(request, REQUEST_HEADER), response, "trickle");
+          await tell(draft, told(), response, "trickle");
           return reset();
         case "cut":
-          await tell(draft, header(request, REQUEST_HEADER), response, "half");
+          await tell(draft, told(), response, "half");
           return reset();
         case "hang":
           await pause(STALL_MS);
@@ -108,22 +155,14 @@ export function createQuestions(arrivals: Arrivals, report: (event: Verification
 
 async function tell(
   draft: Draft,
-  request: string,
+  { status, headers, body, ...said }: Said,
   response: ServerResponse,
   extent: "whole" | "half" | "trickle",
 ): Promise<void> {
-  const { seq, key, scope, effect } = draft;
-  const marks: OriginMarks = { arrival: seq, request, key, scope, effect, bytes: BYTES };
-  const body = effect === null ? Buffer.from("{}") : bodyOf(marks);
-  const status = effect === null ? 404 : 200;
-  const headers: [string, string][] = [
-    ["Content-Type", "application/octet-stream"],
-    ["Content-Length", String(body.length)],
-    ...(effect === null ? [] : [[MARKS_HEADER, JSON.stringify(marks)] satisfies [string, string]]),
-  ];
+  const all: HeaderPair[] = [...headers, ["Content-Length", String(body.length)]];
   response.sendDate = false;
-  response.writeHead(status, "Chaos", headers.flat());
-  Object.assign(draft, { status, headers: digestHead(status, "Chaos", headers) });
+  response.writeHead(status, "Chaos", all.flat());
+  Object.assign(draft, { ...said, status, headers: digestHead(status, "Chaos", all) });
   response.flushHeaders();
   if (extent === "whole") {
     Object.assign(draft, { lastAt: Date.now(), sha256: sha256(body) });

@@ -177,7 +177,9 @@ describe("a dead letter", () => {
       late,
     );
     expectBadOf(retry.sent("m"), retry.died("m", "exhausted", 6_050), late);
-    expectGoodOf(retry.sent("m"), retry.died("m", "exhausted", 6_050), late, outage("origin-refuses", 5_000, 6_100));
+    for (const kind of ["origin-refuses", "lag"] as const) {
+      expectGoodOf(retry.sent("m"), retry.died("m", "exhausted", 6_050), late, outage(kind, 5_000, 6_100));
+    }
   });
 
   it("of a parked message with an unknown outcome comes when its record has expired", () => {

@@ -9,7 +9,10 @@ import type {
   EventTry,
   Exchange,
   HistoryEvent,
+  KeyQuestion,
+  KeyWords,
   Look,
+  NewKey,
   Outage,
   OutboxLook,
   Verification,
@@ -181,6 +184,29 @@ export function decided(
 export function looked(id: string, sentAt: number, ending: Ending, more: Partial<Look> = {}): Look {
   const call = { key: KEY, scope: ANN, path: "/accepted-hold", method: "GET", isStranger: false } as const;
   return { type: "look", id, ...call, monitor: MONITOR, sentAt, endAt: sentAt + 10, ending: inert(ending), ...more };
+}
+
+/** What a client was told of its key. `report: null`: `more` has the problem. */
+export function lookedUp(
+  id: string,
+  sentAt: number,
+  report: Partial<KeyWords> | null,
+  more: Partial<KeyQuestion> = {},
+): KeyQuestion {
+  const call = { key: KEY, scope: ANN, path: "/hold", method: "GET", isStranger: false } as const;
+  const ending = problem("", 200, { code: null });
+  const words = { state: "in-flight", next: "wait", safeNewKey: false, status: null };
+  const told = report === null ? null : { ...words, ...report };
+  return { type: "key-question", id, ...call, sentAt, endAt: sentAt + 10, ending, report: told, ...more };
+}
+
+/** A client gives its key up; `ending`: what it was told, a 204 unless it says otherwise. */
+export function gaveUp(id: string, sentAt: number, ending: Ending = problem("", 204, { code: null })): KeyQuestion {
+  return lookedUp(id, sentAt, null, { method: "DELETE", ending });
+}
+
+export function beganAfresh(at: number, why: NewKey["why"]): NewKey {
+  return { type: "new-key", key: KEY, scope: ANN, to: "k2", why, at };
 }
 
 const INERT = { contentPolicy: "sandbox; default-src 'none'", typeOptions: "nosniff" };

@@ -44,6 +44,7 @@ function plainOperation({ dimensions }: Run, random: Random): Operation {
     scopes: ["Bearer ann"],
     plan: "[]",
     verifications: "[]",
+    isUndone: false,
     credentials: 1,
     bodyBytes: random.int(2, 300),
     isHuge: false,

@@ -44,4 +44,8 @@ it("keeps every guarantee while everything fails", { timeout: 180_000 }, async (
   expect(answers.get("complete: settled")).toBeGreaterThan(10);
   expect(messages).toBeGreaterThan(10);
   expect(answers.get("delivery: acked")).toBeGreaterThanOrEqual(messages);
+  expect(struck.filter((name) => name.startsWith("verification by state: ")).length).toBeGreaterThanOrEqual(2);
+  const answered = [...answers.keys()];
+  expect(answered.filter((name) => name.startsWith("key: ")).length).toBeGreaterThanOrEqual(3);
+  expect(answers.get("observed: 201")).toBeGreaterThan(10);
 });
