@@ -47,9 +47,10 @@ const OBJECT_LIST = "features/object.ts";
 /**
  * Which features need another, and which of its files they import: its public ones. Queues send dead letters and their alerts through the outbox,
  * and a parked message that is released is tried as an accepted request is, by the work at the alarm of that feature. The key of a GraphQL
- * request is found in its body by the feature that searches bodies.
+ * request is found in its body by the feature that searches bodies, and a key is made from content where that feature has found none.
  */
 export const NEEDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  "content-keys": { "key-sources": ["settings/feature.ts"] },
   graphql: { "key-sources": [] },
   queues: { outbox: ["dead-letter.ts", "operator/watch-shards.ts"], accepted: [] },
 };
@@ -149,6 +150,8 @@ const NAMING: Readonly<Record<string, string>> = {
   "features/claims/settings/consumer-entries.ts":
     "lists the settings that a group inherits, previous_shards among them",
   "features/queues/settings/queue-entries.ts": "lists the settings that a queue inherits, previous_shards among them",
+  "features/content-keys/settings/feature.ts": "adds an entry to `key_from`",
+  "features/content-keys/cli/node.ts": "the text of `key_from`, with that entry",
   "features/queues/consume.ts": "sends the dead letters of a parked message through the outbox",
   "features/queues/worker.ts": "sends the alerts of parked messages through the outbox",
 };

@@ -146,9 +146,9 @@ const RESPONSES = {
     "The idempotency key is missing or invalid. Nothing was done. (key-missing, key-invalid)",
   IdempotencyKeyInvalid: "The idempotency key is invalid. Nothing was done. (key-invalid)",
   IdempotencyConflict:
-    "The first request with this key still runs (in-flight: try again after Retry-After), or its outcome is unknown, or its response was not kept. Nothing was done again. (in-flight, outcome-unknown, response-not-kept, key-expired, key-abandoned)",
+    "The first request with this key still runs (in-flight: try again after Retry-After), or its outcome is unknown, or its response was not kept. Nothing was done again. (in-flight, outcome-unknown, response-not-kept, key-expired, key-abandoned, repeated-content)",
   IdempotencyConflictOrReuse:
-    "The key was used for another request, or the first request with it still runs, or its outcome is unknown. Nothing was done again. (key-reused, in-flight, outcome-unknown, response-not-kept, key-expired, key-abandoned)",
+    "The key was used for another request, or the first request with it still runs, or its outcome is unknown. Nothing was done again. (key-reused, in-flight, outcome-unknown, response-not-kept, key-expired, key-abandoned, repeated-content)",
   IdempotencyBodyTooLarge: "The body is larger than the gateway takes. Nothing was done. (body-too-large)",
   IdempotencyKeyReused: "The key was used for another request. Nothing was done. (key-reused)",
   IdempotencyTooManyKeys: "The caller has begun too many operations. Try again after Retry-After. (too-many-keys)",

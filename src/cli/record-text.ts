@@ -68,6 +68,9 @@ function requestFacts(
   const size = sizeBytes === null ? "a body of unknown size" : `a body of ${formatSize(sizeBytes)}`;
   return [
     ["request", `${requestText({ request: { ...request, label: null }, route })}, ${size}`],
+    ...(request.fromContent === true
+      ? [["key from", "its content: an equal request of its caller is the same operation until it expires"] as const]
+      : []),
     ...(label === null ? [] : [["label", label] as const]),
     ...(caller === null ? [] : [["caller", caller] as const]),
     ...(excerpt === null

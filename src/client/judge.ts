@@ -82,6 +82,8 @@ function outcomeOf(problem: ProblemDetails): Outcome {
     case "outcome-unknown":
     case "origin-dropped":
     case "origin-timeout":
+    // An equal request took effect or is in flight; only the caller knows whether that was this operation.
+    case "repeated-content":
     // The origin may have acted before its answer could not be stored.
     case "store-unavailable":
     // Of a monitor: what it does not know, an earlier attempt may have done.

@@ -12,6 +12,7 @@ export type ProblemCode =
   | "response-not-kept"
   | "key-expired"
   | "key-abandoned"
+  | "repeated-content"
   | "body-too-large"
   | "origin-unreachable"
   | "origin-dropped"

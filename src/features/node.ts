@@ -9,6 +9,7 @@ import { auditNode } from "./audit/cli/audit.ts"; // feature: audit
 import { bulkChanges } from "./bulk/cli/change-all.ts"; // feature: bulk
 import { callersNode } from "./callers/cli/callers.ts"; // feature: callers
 import { claimsNode } from "./claims/cli/node.ts"; // feature: claims
+import { contentKeysNode } from "./content-keys/cli/node.ts"; // feature: content-keys
 import { decisionsNode } from "./decisions/cli/decide-records.ts"; // feature: decisions
 import { graphqlNode } from "./graphql/cli/node.ts"; // feature: graphql
 import { identitiesNode } from "./identities/cli/node.ts"; // feature: identities
@@ -28,6 +29,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   outboxNode, // feature: outbox
   claimsNode, // feature: claims
   keySourcesNode, // feature: key-sources
+  contentKeysNode, // feature: content-keys
   graphqlNode, // feature: graphql
   acceptedNode, // feature: accepted
   lookUpNode, // feature: look-up

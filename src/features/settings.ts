@@ -6,6 +6,7 @@ import { declareSettings } from "../kernel/config/settings.ts";
 import type { FeatureSettings } from "../kernel/feature-settings.ts";
 import { acceptedSettings } from "./accepted/settings/feature.ts"; // feature: accepted
 import { claimsSettings } from "./claims/settings/feature.ts"; // feature: claims
+import { contentKeysSettings } from "./content-keys/settings/feature.ts"; // feature: content-keys
 import { graphqlSettings } from "./graphql/settings/feature.ts"; // feature: graphql
 import { identitiesSettings } from "./identities/settings/feature.ts"; // feature: identities
 import { keySourcesSettings } from "./key-sources/settings/feature.ts"; // feature: key-sources
@@ -19,6 +20,7 @@ import { queuesSettings } from "./queues/settings/feature.ts"; // feature: queue
 export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   previousShardsSettings, // feature: previous-shards
   keySourcesSettings, // feature: key-sources
+  contentKeysSettings, // feature: content-keys
   graphqlSettings, // feature: graphql
   identitiesSettings, // feature: identities
   acceptedSettings, // feature: accepted

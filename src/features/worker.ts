@@ -6,6 +6,7 @@ import { auditLog, auditWorker } from "./audit/worker.ts"; // feature: audit
 import { bulkWorker } from "./bulk/worker.ts"; // feature: bulk
 import { callersWorker } from "./callers/worker.ts"; // feature: callers
 import { claimsWorker } from "./claims/worker.ts"; // feature: claims
+import { contentKeysWorker, makeContentKey } from "./content-keys/worker.ts"; // feature: content-keys
 import { decisionsWorker } from "./decisions/worker.ts"; // feature: decisions
 import { canonicalMultipart } from "./forms/worker.ts"; // feature: forms
 import { graphqlReader } from "./graphql/worker.ts"; // feature: graphql
@@ -26,6 +27,7 @@ export const workerFeatures: WorkerFeatures = [
   bulkWorker, // feature: bulk
   decisionsWorker, // feature: decisions
   callersWorker, // feature: callers
+  contentKeysWorker, // feature: content-keys
   observeWorker, // feature: observe
   hoursWorker, // feature: hours
   auditWorker, // feature: audit
@@ -41,6 +43,7 @@ export const workerFunctions: WorkerFunctions = {
   callerProver, // feature: identities
   keySearch, // feature: key-sources
   graphqlReader, // feature: graphql
+  makeContentKey, // feature: content-keys
   canonicalMultipart, // feature: forms
   auditLog, // feature: audit
   finishRefusal: inertAtMonitors, // feature: accepted

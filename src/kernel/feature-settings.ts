@@ -30,6 +30,8 @@ export interface RouteSettings<Own = unknown> {
   readonly entries: SettingEntries;
   /** The members of those that are tables. */
   readonly tables: Readonly<Record<string, SettingEntries>>;
+  /** Those of its entries that replace one of a feature that it needs, because it takes more there. */
+  readonly widens?: readonly string[];
   /** The steps for which keys are made of a route's keys (`<key>:<step>`), which have to leave room for them. */
   steps?(settings: FullSettings & Own): readonly string[];
 }

@@ -4,12 +4,13 @@
 
 import type { Origin, Route } from "./config/resolved.ts";
 import type { ClientProblem, Problem } from "./record/problem.ts";
+import type { Fingerprint } from "./record/units.ts";
 import type { BodyReader } from "./request/body-reader.ts";
 import type { ExchangeIntent, FindRoute, SearchIntent } from "./request/intent.ts";
 import type { HeadersView } from "./request/headers.ts";
 import type { PartValue } from "./request/key-places.ts";
 import type { Fetcher, PassOn, PassTap } from "./request/pass-through.ts";
-import type { HeldOrFlowing } from "./request/body.ts";
+import type { HeldBody, HeldOrFlowing } from "./request/body.ts";
 import type { CallerProofs } from "./request/scope.ts";
 import type { WaitUntil } from "./request/shared-work.ts";
 import type { WaitingCaller } from "./request/time-slicer.ts";
@@ -88,8 +89,20 @@ export type SearchedKey =
   /** `body` is `null` as long as nobody has read it. */
   | { readonly kind: "keyed"; readonly intent: ExchangeIntent; readonly body: HeldOrFlowing | null }
   | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null }
+  /** There is none, so the route decides. `body` is `null` as long as nobody has read it. */
+  | { readonly kind: "absent"; readonly body: HeldBody | null }
   | PassOn
   | AnsweredAtOnce;
+
+/**
+ * Makes a key from the content of a request in which there is none; `body`: what has been read of it. `fingerprint`: that of the request with this
+ * body. Asked only on a route with a `contentKey`, for a caller who shares a scope with nobody.
+ */
+export type MakeContentKey = (
+  intent: SearchIntent,
+  body: HeldBody | null,
+  fingerprint: (body: Uint8Array) => Promise<Fingerprint>,
+) => Promise<SearchedKey>;
 
 /** A request that is answered in the Worker, without an exchange. */
 export interface AnsweredAtOnce {
@@ -123,6 +136,8 @@ export interface ReadingFunctions {
   /** Without it all keys are in `Idempotency-Key`. */
   readonly keySearch?: (graphql: GraphqlReader | null) => SearchKey;
   readonly graphqlReader?: GraphqlReader;
+  /** Without it no key is made from content. */
+  readonly makeContentKey?: MakeContentKey;
   /** Without it multipart bodies are compared byte by byte. */
   readonly canonicalMultipart?: CanonicalMultipart;
 }

@@ -2,7 +2,7 @@
 // configuration. Pure: counts what the shards have said.
 
 import { identityRoots } from "../kernel/config/identity.ts";
-import { sourceName } from "../kernel/config/key-source.ts";
+import { keySourceNames } from "../kernel/config/key-source.ts";
 import { layoutTitle, shardCount } from "../kernel/config/layout.ts";
 import { protectsKeys, type Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";
@@ -198,12 +198,12 @@ export function routeViews(routes: readonly Route[]): LayoutsView["routes"] {
   // One that protects nothing has no records.
   return routes
     .filter(protectsKeys)
-    .map(({ path, methods, scope, identities, keyFrom, encryptResponses, async, fingerprint }) => ({
+    .map(({ path, methods, scope, identities, keyFrom, contentKey, encryptResponses, async, fingerprint }) => ({
       path,
       methods,
       scope: scopeNames(scope),
       identities: Object.fromEntries(identities.map((one) => [one.name, identityRoots(one)])),
-      keyFrom: keyFrom.map(sourceName),
+      keyFrom: keySourceNames({ keyFrom, contentKey }),
       encryptResponses: encryptResponses === true,
       async,
       fingerprint: JSON.stringify(fingerprint),

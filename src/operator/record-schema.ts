@@ -63,6 +63,13 @@ const summaryEntries = {
           "The value that the route takes for a label; null: none.",
           "order-1042",
         ),
+        fromContent: v.exactOptional(
+          withDescription(
+            v.literal(true),
+            "It had no key: its key is made from its content, and equal requests of its caller are the same operation until the record expires. Absent: the key was sent.",
+            true,
+          ),
+        ),
       }),
     ),
     "What the request was, as the client sent it; null if nothing is noted, as of records of claims.",

@@ -113,6 +113,12 @@ const ELSEWHERE = [
 ];
 const ENCRYPTION = { ENCRYPTION_SECRET: "a".repeat(32) };
 
+// feature: content-keys begins
+const CONTENT = {
+  key_from: ["header:Idempotency-Key", { digest: ["json:/order_id", "json:/amount"], window: "10m", repeat: "replay" }],
+};
+// feature: content-keys ends
+
 /** Of one route. */
 const ROUTE: readonly Settings[] = [
   { timeout: 30 },
@@ -202,6 +208,19 @@ const ROUTE: readonly Settings[] = [
   { key_from: [{ template: "an order {json:/a}" }] },
   { key_from: [{ template: "{json:/a}{json:/b}" }] },
   { key_from: [{ template: "{id}" }] },
+  { key_from: [{ digest: "request", window: "10m" }] }, // feature: content-keys
+  { key_from: [{ digest: "request", window: "10m", repeat: "again" }] }, // feature: content-keys
+  { key_from: [{ digest: "request", window: "10", repeat: "replay" }] }, // feature: content-keys
+  { key_from: [{ digest: "request", window: "1s", repeat: "replay" }] }, // feature: content-keys
+  { key_from: [{ digest: [], window: "10m", repeat: "replay" }] }, // feature: content-keys
+  { key_from: [{ digest: ["json:/a", "json:/a"], window: "10m", repeat: "replay" }] }, // feature: content-keys
+  { key_from: [{ digest: ["a"], window: "10m", repeat: "replay" }] }, // feature: content-keys
+  { key_from: [{ digest: "request", window: "10m", repeat: "replay" }, "json:/id"] }, // feature: content-keys
+  { ...CONTENT, scope: ["none"] }, // feature: content-keys
+  { ...CONTENT, lock: "10m" }, // feature: content-keys
+  { ...CONTENT, remember: "30d" }, // feature: content-keys
+  { key_from: [{ digest: "request", window: "10m", repeat: "replay" }], fingerprint: { body: "none" } }, // feature: content-keys
+  { ...CONTENT, forward_key: "charge" }, // feature: content-keys
   { omit_headers: [1] },
   { fingerprint: "json" },
   { fingerprint: { body: "text" } },
@@ -712,6 +731,9 @@ const UNDECIDED: readonly Settings[] = [
   { location_hint: "me" }, // feature: placement
   { location_hint: "weur", jurisdiction: "us" }, // feature: placement
   { scope: ["cookie:session"], cors: { origins: [SHOP] } }, // feature: pages
+  { key_from: [{ digest: ["json:/amount"], window: "10m", repeat: "replay" }] }, // feature: content-keys
+  { ...CONTENT, path: "/v1/refunds" }, // feature: content-keys
+  { ...CONTENT, ...VERIFY }, // feature: content-keys
 ];
 
 it("the warnings are as approved", async () => {
@@ -747,6 +769,8 @@ it("what is promised of a configuration is as approved", async () => {
     { fingerprint: { body: "none" } },
     { fingerprint: { body: "json", headers: ["x-api-version"], query: "sorted" } },
     { publish: [PUBLISH] }, // feature: outbox
+    CONTENT, // feature: content-keys
+    { key_from: [{ digest: "request", window: "1h", repeat: "refuse" }] }, // feature: content-keys
     { scope: ["identity:user"] }, // feature: identities
     { scope: ["identity:account"] }, // feature: identities
   ];

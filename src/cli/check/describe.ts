@@ -1,7 +1,7 @@
 // Shows what a configuration protects, before it is deployed: a short table for people, which no script may parse, and each
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
-import { sourceText, writtenSource } from "../../kernel/config/key-source.ts";
+import { sourceText, writtenSources } from "../../kernel/config/key-source.ts";
 import type { Config, ForwardKey, Route } from "../../kernel/config/resolved.ts";
 import { scopePartName } from "../../kernel/config/scope-part.ts";
 import { describeOrigin } from "../../kernel/config/settings-origin.ts";
@@ -42,10 +42,16 @@ export function describeConfig(config: Config): string {
 }
 
 /** A route for scripts: its settings on one level, without the groups in which the gateway keeps them. */
-export function flatRoute({ rules: { policy, lists, ...rules }, layouts, ...route }: Route): object {
+export function flatRoute({
+  rules: { policy, lists, ...rules },
+  layouts,
+  keyFrom,
+  contentKey,
+  ...route
+}: Route): object {
   const previousShards = layouts.previous.map(({ shards, jurisdiction }) => ({ shards, jurisdiction }));
-  const keyFrom = route.keyFrom.map(writtenSource);
-  return { ...route, keyFrom, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
+  const written = writtenSources({ keyFrom, contentKey });
+  return { ...route, keyFrom: written, ...layouts.own, previousShards, ...policy, ...lists, ...rules };
 }
 
 /** An entry of a feature for scripts. */
@@ -124,8 +130,8 @@ function ignoredOf({ fingerprint: { body, selection, query, queryExcept } }: Rou
 }
 
 /** Where the key is, unless it is where all clients send it. */
-function describePlaces({ keyFrom }: Pick<Route, "keyFrom">): string {
-  const places = keyFrom.map(sourceText).join(" or ");
+function describePlaces({ keyFrom, contentKey }: Pick<Route, "keyFrom" | "contentKey">): string {
+  const places = [...keyFrom.map(sourceText), ...(contentKey === null ? [] : ["its content"])].join(" or ");
   return places === "header:Idempotency-Key" ? "" : ` (${places})`;
 }
 

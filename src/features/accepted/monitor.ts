@@ -6,14 +6,14 @@ import type { Route } from "../../kernel/config/resolved.ts";
 import type { PreviousLayouts } from "../../kernel/elsewhere.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
 import { durationMs } from "../../kernel/record/units.ts";
-import { recordNames, namerOf, readScopes } from "../../kernel/request/read-scopes.ts";
+import { askedScopes, recordNames, namerOf, readScopes } from "../../kernel/request/read-scopes.ts";
 import type { CallerRequest, Endpoint, ProveCaller } from "../../kernel/request-feature.ts";
 import { HeaderSnapshot } from "../../kernel/request/headers.ts";
 import { isLoadedIntoPage } from "./inert-answer.ts";
-import { formatProblem } from "../../kernel/request/key.ts";
 import { writeKey } from "../../kernel/request/key-text.ts";
 import { type MonitorQuestion, FINGERPRINT_PREFIX_DIGITS } from "./monitor-question.ts";
 import {
+  askedKeyProblem,
   type AskedMonitor,
   fullMonitorOf,
   MONITOR_METHODS,
@@ -85,13 +85,15 @@ async function answerMonitor(question: MonitorRequest, { proveCaller, askMonitor
   const { request, headers, route, asked } = question;
   if (isLoadedIntoPage(headers)) return problemResponse(NO_DATA, null);
   const { key, fingerprintPrefix } = asked;
-  const reason = formatProblem(key, 'The parameter "key"', route.keyFormat);
+  const reason = askedKeyProblem(asked, route.keyFormat);
   if (reason !== null) return problemResponse({ code: "key-invalid", reason }, null);
   const echo = writeKey(key);
   const scopes = readScopes({ ...question, path: asked.path }, await proveCaller(question));
   if ("problem" in scopes) return problemResponse(scopes.problem, echo);
+  const named = askedScopes(scopes, asked);
+  if (named === null) return problemResponse(NOT_FOUND, echo);
   if (!FINGERPRINT_PREFIX.test(fingerprintPrefix)) return problemResponse(NOT_FOUND, echo);
-  const namesIn = namerOf(key, scopes);
+  const namesIn = namerOf(key, named);
   const waitMs = Math.min(preferencesIn(headers.get("prefer")).waitMs ?? 0, route.rules.waitMs, MAX_WAIT_MS);
   const [placing] = await namesIn(route.layouts.own);
   const answer = await askMonitor(placing, route.layouts, async (layout, previous) => ({

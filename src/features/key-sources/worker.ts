@@ -1,17 +1,15 @@
 // A request whose key may be elsewhere than in a header: it becomes an exchange with the key that is found, a refusal, or a request
-// that passes because its route asks for no key. The body is read only if the key may be there. A request whose key cannot be
+// without a key, of which its route decides. The body is read only if the key may be there. A request whose key cannot be
 // looked for is refused, because it may have one: it never passes unseen.
 
 import type { GraphqlReader, SearchedKey, SearchKey } from "../../kernel/request-feature.ts";
-import { describeSources, DIRECTIVE } from "../../kernel/config/key-source.ts";
-import type { ClientProblem } from "../../kernel/record/problem.ts";
-import type { BodyReader } from "../../kernel/request/body-reader.ts";
+import { DIRECTIVE } from "../../kernel/config/key-source.ts";
 import { type HeldBody, readBody, unreadOf } from "../../kernel/request/body.ts";
+import { bodyRefusal } from "../../kernel/request/keyless.ts";
 import { findKey, type FoundKey } from "../../kernel/request/find-key.ts";
 import type { ExchangeIntent, SearchIntent } from "../../kernel/request/intent.ts";
 import { type KeyPlaces, nameOf, readBodyValues } from "../../kernel/request/key-places.ts";
 import type { IdempotencyKey } from "../../kernel/request/key.ts";
-import { WHOLE_BODY_BYTES } from "../../kernel/request/message.ts";
 
 /** `graphql` reads the requests of GraphQL endpoints. */
 export function keySearch(graphql: GraphqlReader | null): SearchKey {
@@ -25,19 +23,10 @@ async function searchKey(intent: SearchIntent, graphql: GraphqlReader | null): P
   // What a GraphQL request is, only its body tells.
   if (early.kind !== "body" && !route.graphql) return withKey(intent, early, null);
   const body = await readBody({ request: passing.request, headers, route }, "search");
-  switch (body.kind) {
-    case "refuse":
-      return refuse(body.problem, body.rest);
-    case "too-large":
-      return refuse(tooLarge(route.maxRequestBodyBytes), body.rest);
-    case "over": {
-      // Too large to be looked at, a GraphQL request counts as a mutation.
-      if (early.kind === "key") return { kind: "keyed", intent: keyedIntent(intent, early), body };
-      return refuse(tooLarge(WHOLE_BODY_BYTES), body.rest);
-    }
-    case "whole":
-      return searchBody(intent, places, body.body, graphql);
-  }
+  if (body.kind === "whole") return searchBody(intent, places, body.body, graphql);
+  // Too large to be looked at, a GraphQL request counts as a mutation.
+  if (body.kind === "over" && early.kind === "key") return { kind: "keyed", intent: keyedIntent(intent, early), body };
+  return { kind: "refuse", ...bodyRefusal(body, route) };
 }
 
 async function searchBody(
@@ -68,27 +57,11 @@ async function searchBody(
   }
 }
 
-function tooLarge(limitBytes: number): ClientProblem {
-  const isForKey = limitBytes >= WHOLE_BODY_BYTES;
-  return isForKey
-    ? { code: "body-too-large", limitBytes: WHOLE_BODY_BYTES, holds: "key" }
-    : { code: "body-too-large", limitBytes };
-}
-
-function refuse(problem: ClientProblem, unread: BodyReader | null = null): SearchedKey {
-  return { kind: "refuse", problem, unread };
-}
-
 function keyedIntent({ passing: { request, url }, headers, route }: SearchIntent, key: IdempotencyKey): ExchangeIntent {
   return { kind: "exchange", request, headers, url, route, key };
 }
 
 function withKey(intent: SearchIntent, found: FoundKey, body: HeldBody | null): SearchedKey {
-  const { passing, headers, route } = intent;
-  const refuseWith = (problem: ClientProblem): SearchedKey => {
-    body?.free();
-    return refuse(problem, body === null ? unreadOf(passing.request, headers) : null);
-  };
   switch (found.kind) {
     case "key":
       return {
@@ -96,11 +69,13 @@ function withKey(intent: SearchIntent, found: FoundKey, body: HeldBody | null): 
         intent: keyedIntent(intent, found),
         body: body === null ? null : { kind: "whole", body },
       };
-    case "invalid":
-      return refuseWith({ code: "key-invalid", reason: found.reason });
+    case "invalid": {
+      body?.free();
+      const unread = body === null ? unreadOf(intent.passing.request, intent.headers) : null;
+      return { kind: "refuse", problem: { code: "key-invalid", reason: found.reason }, unread };
+    }
     case "absent":
     case "body":
-      if (route.key === "optional") return { kind: "pass", passing, body };
-      return refuseWith({ code: "key-missing", ways: describeSources(route.keyFrom) });
+      return { kind: "absent", body };
   }
 }

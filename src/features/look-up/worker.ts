@@ -13,6 +13,7 @@ import { NEW_KEYS_RETRY_MS } from "../../kernel/object/decide.ts";
 import { shardAddressOf } from "../../kernel/object/shard-address.ts";
 import { keyHashOf, type RecordId } from "../../kernel/record/units.ts";
 import {
+  askedScopes,
   namerOf,
   readScopes,
   type ReadScopes,
@@ -20,10 +21,10 @@ import {
   type ScopedRequest,
 } from "../../kernel/request/read-scopes.ts";
 import { ECHO_HEADER, HeaderSnapshot, STATUS_HEADER } from "../../kernel/request/headers.ts";
-import { formatProblem } from "../../kernel/request/key.ts";
 import { writeKey } from "../../kernel/request/key-text.ts";
 import {
   acceptsRequests,
+  askedKeyProblem,
   type AskedMonitor,
   MONITOR_METHODS,
   MONITOR_PREFIX,
@@ -42,6 +43,12 @@ const NO_METHOD: Problem = {
   code: "request-invalid",
   reason: "This address tells what became of a request (GET, HEAD), or gives its key up (DELETE).",
   allow: MONITOR_METHODS,
+};
+
+const NOT_GIVEN_UP: Problem = {
+  code: "request-invalid",
+  reason: "A key that is made from content is not given up: a request with a key of your own is another operation.",
+  allow: ["GET", "HEAD"],
 };
 
 export function lookUpWorker(kernel: WorkerKernel): WorkerFeature {
@@ -89,18 +96,22 @@ interface CallersKey {
 async function answerKeyQuestion(
   { method }: Request,
   caller: ScopedRequest,
-  { key }: AskedMonitor,
+  asked: AskedMonitor,
   kernel: WorkerKernel,
 ): Promise<Response> {
   const { route } = caller;
-  const reason = formatProblem(key, 'The parameter "key"', route.keyFormat);
+  const { key } = asked;
+  const reason = askedKeyProblem(asked, route.keyFormat);
   if (reason !== null) return problemResponse({ code: "key-invalid", reason }, null);
   const echo = writeKey(key);
   const scopes = readScopes(caller, await kernel.proveCaller(caller));
   if ("problem" in scopes) return problemResponse(scopes.problem, echo);
   // Whoever shares a scope with strangers would learn what became of their keys, or end them.
-  if (!isWholeScope(scopes.scope)) return problemResponse(NOT_KNOWN, echo);
-  const namesIn = namerOf(key, scopes);
+  const named = isWholeScope(scopes.scope) ? askedScopes(scopes, asked) : null;
+  if (named === null) return problemResponse(NOT_KNOWN, echo);
+  // What it gives up would be an operation, not a key: the next equal request may be meant as another.
+  if (method === "DELETE" && asked.isFromContent) return problemResponse(NOT_GIVEN_UP, echo);
+  const namesIn = namerOf(key, named);
   const placedIn: CallersKey["placedIn"] = async (layout, previous) => ({
     record: { ...recordNames(await namesIn(layout)), route: route.path },
     ...(previous === undefined ? null : { previous }),

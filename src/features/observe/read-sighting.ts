@@ -38,11 +38,11 @@ export async function readSighting(seen: SeenRequest, reading: ReadPorts): Promi
   if (sent.kind === "broken") return refused("request-invalid");
   const length = declaredLength(headers) ?? 0;
   const isLimited = route.fingerprint.body !== "none";
-  const isTooLarge = isLimited && length > route.maxRequestBodyBytes;
-  if (isTooLarge || (sent.kind === "not-copied" && names === null)) return refused("body-too-large");
+  if (isLimited && length > route.maxRequestBodyBytes) return refused("body-too-large");
   const { origin, trustForwarded } = route;
   const passing = { request, url, origin, trustForwarded, keyNames: [] };
   const intent = protectedIntent(passing, route, names);
+  if (intent.kind === "search" && sent.kind === "not-copied") return refused("body-too-large");
   const keyless = (code: ClientProblemCode | null): Promise<ReadSighting> =>
     readKeyless({ kind: "exchange", request, headers, url, route, key: NO_KEY }, seen, reading, code);
   switch (intent.kind) {

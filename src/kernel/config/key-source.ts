@@ -1,7 +1,7 @@
 // Where an idempotency key may come from: the kinds of source, how the configuration writes them, and how a problem names them to clients.
 // kernel/request/find-key.ts reads them from a request. A new kind is added here and there.
 
-import { type ParsedSetting, refuseValue } from "./units.ts";
+import { formatDuration, type ParsedSetting, refuseValue } from "./units.ts";
 import { firstRepeated, isPointer, pointerTokens, TOKEN } from "./values.ts";
 
 /** A place in a request that holds one value. A header's name is as written; the tokens are those of a JSON pointer (RFC 6901). */
@@ -30,6 +30,52 @@ export type KeySource =
 
 /** A source as the configuration writes it. */
 export type WrittenSource = string | readonly string[] | { readonly template: string };
+
+/** Whether a repeat gets the first answer again, or is refused. */
+export const REPEAT_RULES = ["replay", "refuse"] as const;
+export type RepeatRule = (typeof REPEAT_RULES)[number];
+
+/** How a request without a key of its own gets one from its content, so that equal requests of a caller are one operation for a while. */
+export interface ContentKey {
+  /** The places that count besides method and path, as written; `null`: whatever the fingerprint counts. */
+  readonly members: readonly KeyPart[] | null;
+  readonly windowMs: number;
+  readonly repeat: RepeatRule;
+}
+
+/** Such an entry as the configuration writes it. */
+export interface WrittenContentKey {
+  readonly digest: "request" | readonly string[];
+  readonly window: string;
+  readonly repeat: RepeatRule;
+}
+
+export function writtenContentKey({ members, windowMs, repeat }: ContentKey): WrittenContentKey {
+  return { digest: members === null ? "request" : members.map(partName), window: formatDuration(windowMs), repeat };
+}
+
+/** Two of one name make the same keys. */
+function contentKeyName({ members }: ContentKey): string {
+  return `digest of ${members === null ? "the request" : members.map(sourceName).join(", ")}`;
+}
+
+/** Where a route's keys come from. */
+type KeyOrigins = { readonly keyFrom: readonly KeySource[]; readonly contentKey: ContentKey | null };
+
+/** The names of all of them. Those with which keys are made of content come last. */
+export function keySourceNames({ keyFrom, contentKey }: KeyOrigins): readonly string[] {
+  return [...keyFrom.map(sourceName), ...(contentKey === null ? [] : [contentKeyName(contentKey)])];
+}
+
+/** The same as the configuration writes them. */
+export function writtenSources({ keyFrom, contentKey }: KeyOrigins): readonly (WrittenSource | WrittenContentKey)[] {
+  return [...keyFrom.map(writtenSource), ...(contentKey === null ? [] : [writtenContentKey(contentKey)])];
+}
+
+/** All sources that are read, those of content among them. */
+export function readSources({ keyFrom, contentKey }: KeyOrigins): readonly KeySource[] {
+  return [...keyFrom, ...(contentKey?.members ?? [])];
+}
 
 /** How the settings' documentation writes the forms of an entry. */
 export const KEY_SOURCE_FORMS =
@@ -224,8 +270,11 @@ export function singleHeaders(sources: readonly KeySource[]): readonly string[] 
 const EVENT_HEADERS = ["ce-specversion", "ce-source", "ce-id"];
 
 /** All ways to send a key, for a person. */
-export function describeSources(sources: readonly KeySource[]): string {
-  return sources.map(describeSource).join(", or ");
+export function describeSources({ keyFrom, contentKey }: KeyOrigins): string {
+  // Who has no key of its own may still send what a key is made of.
+  const made = contentKey?.members ?? [];
+  const content = made.length === 0 ? [] : [made.map(describePart).join(" and ")];
+  return [...keyFrom.map(describeSource), ...content].join(", or ");
 }
 
 function describeSource(source: KeySource): string {

@@ -105,6 +105,7 @@ function resolveRoute(
     identities: [],
     key: settings.key,
     keyFrom: [IDEMPOTENCY_KEY],
+    contentKey: null,
     graphql: false,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,

@@ -19,7 +19,7 @@ import type {
   StoreFailureRule,
 } from "./words.ts";
 import type { Identity } from "./identity.ts";
-import type { KeyPart, KeySource } from "./key-source.ts";
+import type { ContentKey, KeyPart, KeySource } from "./key-source.ts";
 import type { Layout, Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
 import type { PageOrigin } from "./page-origin.ts";
@@ -70,6 +70,8 @@ export interface RouteRules {
   readonly omitHeaders: readonly string[];
   /** Only of queues. */
   readonly deadLetters?: DeadLetterRule;
+  /** Only of a request whose key is made from its content. */
+  readonly contentKey?: Omit<ContentKey, "members">;
 }
 
 /** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */
@@ -131,6 +133,8 @@ export interface Route {
   readonly key: KeyRule;
   /** Where the key may be, in the order in which it is looked for. */
   readonly keyFrom: readonly KeySource[];
+  /** How a request in which there is none gets a key from its content; `null`: it gets none. */
+  readonly contentKey: ContentKey | null;
   /** Whether only GraphQL mutations are protected. */
   readonly graphql: boolean;
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };

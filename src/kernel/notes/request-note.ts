@@ -25,12 +25,14 @@ export interface NotableRequest {
   readonly body: Uint8Array | null;
   /** The size of the body, if it is known. */
   readonly sizeBytes: number | null;
+  /** Whether its key is made from its content: that is noted in any case. */
+  readonly isFromContent?: boolean;
 }
 
 /** `null`: nothing is noted. */
 export async function noteOf(rule: NoteRule, request: NotableRequest, now: number): Promise<NotedRequest | null> {
-  if (rule.what === "none" && rule.label === null && rule.excerpt === null) return null;
-  const { method, pathname, search, sizeBytes, scope, body } = request;
+  const { method, pathname, search, sizeBytes, scope, body, isFromContent = false } = request;
+  if (rule.what === "none" && rule.label === null && rule.excerpt === null && !isFromContent) return null;
   const isShown = rule.what !== "none";
   const excerpt = rule.excerpt === null || body === null ? null : excerptOf(body, rule.excerpt.bytes);
   const excerptUntil = rule.excerpt === null || excerpt === null ? null : now + rule.excerpt.keepMs;
@@ -41,6 +43,7 @@ export async function noteOf(rule: NoteRule, request: NotableRequest, now: numbe
     caller: isShown && isSomebody(scope) ? (await digest(callerValues(scope))).slice(0, CALLER_DIGITS) : null,
     label: rule.label === null ? null : await labelOf(rule.label, request),
     excerptUntil,
+    ...(isFromContent ? { fromContent: true } : null),
   });
   return excerpt === null || excerptUntil === null
     ? { note }

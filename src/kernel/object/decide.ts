@@ -106,6 +106,7 @@ export const VERIFY_AGAIN_MS = 10_000;
 export function decideAction(reply: LifeCycleReply, situation: DecisionInputs): ExchangeAction {
   const { head, now, hasVerified, entry, inFlight } = situation;
   assertForClaimant(reply, "a request");
+  if (isRefusedRepeat(reply, head)) return refuseAction({ code: "repeated-content" });
   switch (reply.type) {
     case "start":
       return { kind: "start", record: reply.record };
@@ -139,6 +140,20 @@ export function decideAction(reply: LifeCycleReply, situation: DecisionInputs): 
     case "granted-again":
       throw new TypeError(`a request was answered with ${reply.type}`);
   }
+}
+
+/**
+ * Whether the request repeats the content of one that took effect or is in flight, and its route refuses that. The same request may be delivered twice: it
+ * is no repeat of itself. Where an outcome is unknown, or an attempt had none, the request is answered as any other.
+ */
+function isRefusedRepeat(reply: LifeCycleReply, { rules, request }: ExchangeHead): boolean {
+  if (rules.contentKey?.repeat !== "refuse") return false;
+  const isOfOne =
+    reply.type === "replay" ||
+    reply.type === "not-kept" ||
+    (reply.type === "in-flight" && reply.record.state === "started") ||
+    (reply.type === "accepted" && !reply.isNew);
+  return isOfOne && reply.record.attempt.id !== request.attemptId;
 }
 
 /** What a request and a monitor are answered about a record that has no attempt in flight. */

@@ -39,17 +39,14 @@ export function answerFromResponse(
   return { status, response, outcome, isStreamed: false, isWhole: false, ...more, header };
 }
 
-export function problemAnswer({ request }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
-  return problemAnswerAs(outcomeOf(problem.code), problem, request.echo, instanceOf(request.attemptId));
+export function problemAnswer({ request, rules }: ExchangeHead, problem: ClientProblem): ExchangeAnswer {
+  const { echo, attemptId } = request;
+  const response = problemResponse(problem, echo, instanceOf(attemptId), rules.contentKey);
+  return answerFromResponse(response, outcomeOf(problem.code));
 }
 
-export function problemAnswerAs(
-  outcome: ExchangeOutcome,
-  problem: Problem,
-  echo: string,
-  instance?: string,
-): ExchangeAnswer {
-  return answerFromResponse(problemResponse(problem, echo, instance), outcome);
+export function problemAnswerAs(outcome: ExchangeOutcome, problem: Problem, echo: string): ExchangeAnswer {
+  return answerFromResponse(problemResponse(problem, echo), outcome);
 }
 
 /** An answer of the origin, now or before: its `headers` as far as they are sent, and those that the gateway adds. */

@@ -3,7 +3,9 @@
 import { type Due, nextDue } from "../due.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { epochMs, type EpochMs, timeAfter, type RecordId, keyHashOf, instanceOf } from "../record/units.ts";
+import { KEY_SOURCE_HEADER } from "../request/headers.ts";
 import { type ExchangeHead, logNames } from "../request/message.ts";
+import { keySourceText } from "../request/problem-response.ts";
 import { type BeginsElsewhere, elsewhereResponse, type PlacedRecord } from "../elsewhere.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
 import type { FeatureActions, ObjectFeature, ObjectFeatures, ObjectKernel } from "../object-feature.ts";
@@ -109,6 +111,8 @@ export class ExchangeRunner {
     // Not the end of the exchange, which another object reports.
     if ("kind" in answer) return elsewhereResponse(answer);
     const response = this.#finish(span, answer);
+    const { contentKey } = head.rules;
+    if (contentKey !== undefined) response.headers.set(KEY_SOURCE_HEADER, keySourceText(contentKey));
     leaveIfGone(answer, caller);
     this.#restoreAlarm();
     return response;
@@ -201,9 +205,11 @@ export class ExchangeRunner {
     return true;
   }
 
-  #begin({ record, request, telemetry }: ExchangeHead): ExchangeSpan {
+  #begin({ record, request, rules, telemetry }: ExchangeHead): ExchangeSpan {
     const instance = instanceOf(request.attemptId);
-    return this.#shared.reporter.begin({ route: record.route, recordId: record.id, instance, telemetry });
+    const isFromContent = rules.contentKey !== undefined;
+    const { route, id: recordId } = record;
+    return this.#shared.reporter.begin({ route, recordId, instance, telemetry, isFromContent });
   }
 
   #finish(span: ExchangeSpan, { response, outcome }: ExchangeAnswer): Response {

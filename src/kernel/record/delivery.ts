@@ -36,6 +36,7 @@ const PROBLEM_CODES: ReadonlySet<string> = new Set(
     "response-not-kept": true,
     "key-expired": true,
     "key-abandoned": true,
+    "repeated-content": true,
     "too-many-keys": true,
     "credential-invalid": true,
     "identity-unavailable": true,
@@ -166,8 +167,9 @@ function afterProblem(
         ? dead("outcome-unknown", null)
         : again(delivery, retryAfterMs);
     case "key-reused":
-    // Only clients abandon keys, and a message's record is none of theirs.
+    // Only clients abandon keys or send none, and a message's record is none of theirs.
     case "key-abandoned":
+    case "repeated-content":
       return dead("key-reused", null);
     case "key-missing":
       return dead("key-missing", null);

@@ -39,6 +39,8 @@ export const OUTCOMES = [
   "passed-through",
   /** Refused, because its caller has begun too many keys. */
   "too-many-keys",
+  /** Refused: it has no key of its own, and the content of an earlier request (`repeat = "refuse"`). */
+  "repeated-content",
 ] as const;
 
 export type ExchangeOutcome = (typeof OUTCOMES)[number];
@@ -51,6 +53,7 @@ export const PREVENTED = [
   "outcome-unknown",
   "not-kept",
   "key-expired",
+  "repeated-content",
 ] as const satisfies readonly ExchangeOutcome[];
 
 export function isPrevented(outcome: ExchangeOutcome): outcome is (typeof PREVENTED)[number] {
@@ -81,8 +84,20 @@ export function outcomeOf(code: ClientProblemCode): ExchangeOutcome {
     case "credential-invalid":
     case "identity-unavailable":
     case "configuration-invalid":
+    case "repeated-content":
       return code;
   }
+}
+
+/** What became of a request whose key is made from its content: it began an operation, repeated one, or was another with the same members. */
+export const CONTENT_USES = ["new", "repeated", "key-reused"] as const;
+
+/** `null`: neither, because nothing could be done for it. */
+export function contentUseOf(outcome: ExchangeOutcome): (typeof CONTENT_USES)[number] | null {
+  if (isPrevented(outcome)) return "repeated";
+  if (outcome === "mismatch") return "key-reused";
+  const isSent = ["first", "refused", "ambiguous", "accepted", "origin-dropped", "origin-timeout"].includes(outcome);
+  return isSent ? "new" : null;
 }
 
 /** Whether an attempt without a result has ended this exchange, so that the outcome of its record may be unknown. */
@@ -129,6 +144,7 @@ export function isTrouble(outcome: ExchangeOutcome): boolean {
     case "body-too-large":
     case "passed-through":
     case "too-many-keys":
+    case "repeated-content":
       return false;
   }
 }

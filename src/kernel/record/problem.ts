@@ -32,6 +32,8 @@ export type ClientProblem =
   | { readonly code: "key-expired"; readonly originalStatus: number | null }
   /** The key's client has given it up, and this request came after that. */
   | { readonly code: "key-abandoned" }
+  /** The request has no key of its own and the content of an earlier one of its caller, which took effect or is in flight. */
+  | { readonly code: "repeated-content" }
   /** `holds`: the limit is that of a body that has to be read for it. */
   | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holds?: "key" | "scope" }
   | OriginProblem
@@ -40,6 +42,10 @@ export type ClientProblem =
   | { readonly code: "identity-unavailable"; readonly retryAfterMs: number }
   /** How many problems the log lists. The problems themselves stay there, because they may name internal addresses. */
   | { readonly code: "configuration-invalid"; readonly problemCount: number };
+
+/** Said of every problem with a key that its client has not sent. */
+export const KEY_FROM_CONTENT =
+  "The idempotency key was made from the content of this request, which has none: for a second operation send a key of your own.";
 
 /** What is wrong with a credential, as far as its caller may know. */
 export type CredentialFault = "missing" | "expired" | "invalid";
@@ -50,6 +56,12 @@ const NOTHING_SENT = "Nothing was sent to the API.";
 
 /** How soon a client may retry when the store did not answer: long enough for an object to restart elsewhere. */
 const STORE_RETRY_SECONDS = 1;
+
+const REPEATED_CONTENT = notRetryable(
+  409,
+  "Request repeats an earlier one",
+  "This request has no idempotency key of its own, and its caller has sent an equal one shortly before, which has been answered or is in flight. Nothing was sent to the API. If this is a retry, read the outcome from the API; for a second operation send a key of your own.",
+);
 
 const FAULTS: Readonly<Record<CredentialFault, string>> = {
   missing: "This operation requires a credential, and the request has none.",
@@ -74,6 +86,8 @@ export function describeProblem(problem: Problem): ProblemDescription {
     case "key-expired":
     case "key-abandoned":
       return describeRecordProblem(problem);
+    case "repeated-content":
+      return REPEATED_CONTENT;
     case "origin-unreachable":
     case "origin-dropped":
     case "origin-timeout":

@@ -14,6 +14,8 @@ export interface RequestNote {
   readonly label: string | null;
   /** Until when the beginning of the body is kept, in milliseconds since the epoch; `null`: it is not. */
   readonly excerptUntil: number | null;
+  /** It had no key: its key is made from its content. */
+  readonly fromContent?: true;
 }
 
 export const MAX_NOTE_LENGTH = 300;

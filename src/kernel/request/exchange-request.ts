@@ -1,36 +1,36 @@
 // From a request with a key to the exchange that the shard runs: its scope, body and fingerprint are read here. Nothing is
 // sent before all of the request has been found good.
 
-import type { Route, RouteRules } from "../config/resolved.ts";
+import type { Route } from "../config/resolved.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { attemptId, durationMs } from "../record/units.ts";
 import type { RouteTelemetry } from "../traffic/exchange-reporter.ts";
 import type { EncryptionDeriver } from "../encryption/encryption.ts";
 import type { BodyReader } from "./body-reader.ts";
 import { lastEventId } from "../resume/event-stream.ts";
-import { type ComparisonRule, comparedHeaders, comparisonOf } from "./comparison.ts";
-import { comparedQuery } from "./compared-query.ts";
-import { type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
+import type { ComparisonRule } from "./comparison.ts";
+import { comparedParts, type FingerprintParts, fingerprintRequest } from "./fingerprint.ts";
 import { declaredLength, type HeadersView } from "./headers.ts";
 import type {
   AnsweredAtOnce,
   CanonicalMultipart,
-  ProveCaller,
   ProverPorts,
   ReadingFunctions,
   SearchedKey,
   SearchKey,
 } from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
-import type { AsyncRequest, ExchangeRequest, StreamedUpload, Verification } from "./message.ts";
+import { type KeylessPorts, readKeyless } from "./keyless.ts";
+import { rulesFor } from "./request-rules.ts";
+import type { AsyncRequest, ExchangeRequest, StreamedUpload } from "./message.ts";
 import { monitorPathOf } from "./monitor-url.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "../notes/request-note.ts";
-import { type HeldOrFlowing, readBody, unreadOf } from "./body.ts";
+import { type HeldBody, type HeldOrFlowing, readBody, unreadOf } from "./body.ts";
 import { hasScopeInBody, jsonParts } from "./scope-in-body.ts";
 import { type CallerProofs, countFor, NO_PROOFS } from "./scope.ts";
-import { namerOf, readScopes, type ReadScopes, recordNames } from "./read-scopes.ts";
+import { contentScopes, namerOf, readScopes, type ReadScopes, recordNames } from "./read-scopes.ts";
 import type { PassOn } from "./pass-through.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
@@ -47,22 +47,21 @@ export type ReadExchange =
   | AnsweredAtOnce;
 
 /** What requests are read with. */
-export interface ReadPorts {
-  readonly proveCaller: ProveCaller;
+export interface ReadPorts extends KeylessPorts {
   readonly encryptions: EncryptionDeriver;
   /** Only where the feature is. */
   readonly searchKey?: SearchKey;
-  readonly canonicalMultipart?: CanonicalMultipart;
 }
 
 /** The ports that features fill, as far as they are there. */
 export function readingFeatures(
-  { callerProver, keySearch, graphqlReader, canonicalMultipart }: ReadingFunctions,
+  { callerProver, keySearch, graphqlReader, makeContentKey, canonicalMultipart }: ReadingFunctions,
   ports: ProverPorts,
 ): Omit<ReadPorts, "encryptions"> {
   return {
     proveCaller: callerProver?.(ports) ?? (() => Promise.resolve(NO_PROOFS)),
     ...(keySearch === undefined ? null : { searchKey: keySearch(graphqlReader ?? null) }),
+    ...(makeContentKey === undefined ? null : { makeContentKey }),
     ...(canonicalMultipart === undefined ? null : { canonicalMultipart }),
   };
 }
@@ -92,11 +91,33 @@ export async function readExchange(
       const proofs = known ?? (hasIdentities ? await proveCaller(keyed.intent) : NO_PROOFS);
       return readKeyed(keyed.intent, keyed.body, proofs, telemetry, ports);
     }
+    case "absent":
+      if (intent.kind === "exchange") throw new TypeError("a key was lost");
+      return readAbsent(intent, keyed.body, known, telemetry, ports);
     case "refuse":
       return { ...keyed, echo: null };
     case "pass":
     case "answered":
       return keyed;
+  }
+}
+
+async function readAbsent(
+  intent: SearchIntent,
+  read: HeldBody | null,
+  known: CallerProofs | null,
+  telemetry: RouteTelemetry,
+  ports: ReadPorts,
+): Promise<ReadExchange> {
+  const keyless = await readKeyless(intent, read, known, ports);
+  switch (keyless.kind) {
+    case "keyed":
+      return readKeyed(keyless.intent, keyless.body, keyless.proofs, telemetry, ports);
+    case "refuse":
+      return { ...keyless, echo: null };
+    case "pass":
+    case "answered":
+      return keyless;
   }
 }
 
@@ -154,15 +175,9 @@ async function exchangeOf(
   canonicalMultipart: CanonicalMultipart | undefined,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
-  const comparison = comparisonOf(route.fingerprint, headers);
-  const parts: FingerprintParts = {
-    method: request.method,
-    path: url.pathname,
-    query: comparedQuery(url.search, route.fingerprint),
-    headers: comparedHeaders(route.fingerprint.headers, headers, comparison),
-  };
+  const { parts, comparison } = comparedParts(intent);
   const bytes = body.kind === "whole" ? body.body.bytes : new Uint8Array();
-  const namesIn = namerOf(key.key, scopes);
+  const namesIn = namerOf(key.key, key.isFromContent === true ? contentScopes(scopes) : scopes);
   const isWhole = body.kind === "whole";
   const notable: NotableRequest = {
     method: request.method,
@@ -173,6 +188,7 @@ async function exchangeOf(
     scope: scopes.scope,
     body: isWhole ? bytes : null,
     sizeBytes: isWhole ? bytes.byteLength : declaredLength(headers),
+    isFromContent: key.isFromContent === true,
   };
   const [names, fingerprint] = await Promise.all([
     namesIn(route.layouts.own),
@@ -194,7 +210,7 @@ async function exchangeOf(
         isCached: false,
         lastEventId: lastEventId(headers.get("last-event-id")),
       },
-      rules: rulesFor(route, verification),
+      rules: rulesFor(intent, verification),
       call: originCall(intent, trace, bytes.byteLength > 0),
       verification,
       telemetry: { log, serverTiming, trace, ...(isTraced === undefined ? null : { isTraced }) },
@@ -216,7 +232,12 @@ function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): 
   const preferences = preferencesIn(headers.get("prefer"));
   return {
     accepts: isAccepted(route.async, preferences),
-    monitor: monitorPathOf({ method: request.method, path: url.pathname, key: key.key }),
+    monitor: monitorPathOf({
+      method: request.method,
+      path: url.pathname,
+      key: key.key,
+      isFromContent: key.isFromContent === true,
+    }),
     waitMs: durationMs(Math.min(preferences.waitMs ?? 0, route.rules.waitMs)),
     isPreferred: preferences.respondAsync,
   };
@@ -237,11 +258,4 @@ function uploadOf(
     compare: as === "json" ? "json" : "bytes",
     ...(isPlain ? null : { comparison }),
   };
-}
-
-/** The route's rules. If the origin cannot be asked about this key, clients are not advised to wait for its answer. */
-function rulesFor({ rules }: Route, verification: Verification | null): RouteRules {
-  const { policy } = rules;
-  if (policy.unknown !== "verify" || verification !== null) return rules;
-  return { ...rules, policy: { ...policy, unknown: "hold" } };
 }

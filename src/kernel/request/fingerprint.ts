@@ -3,9 +3,11 @@
 
 import type { BodySelection } from "../config/resolved.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
-import type { ComparisonRule } from "./comparison.ts";
+import { comparedQuery } from "./compared-query.ts";
+import { comparedHeaders, type ComparisonRule, comparisonOf } from "./comparison.ts";
 import { digest, sha256 } from "./digest.ts";
 import { canonicalForm } from "./form-pairs.ts";
+import type { ExchangeIntent } from "./intent.ts";
 import { scanJson } from "./json.ts";
 import { selectJson } from "./json-pointer.ts";
 import type { CanonicalMultipart } from "../request-feature.ts";
@@ -18,6 +20,21 @@ export interface FingerprintParts {
   readonly query: string;
   /** The values of the headers that the route names, in the route's order; `null` for a missing header. */
   readonly headers: readonly (string | null)[];
+}
+
+/** What the fingerprint covers besides the body, and how that is compared. */
+export function comparedParts({ request, headers, url, route }: Omit<ExchangeIntent, "kind" | "key">): {
+  readonly parts: FingerprintParts;
+  readonly comparison: ComparisonRule;
+} {
+  const comparison = comparisonOf(route.fingerprint, headers);
+  const parts = {
+    method: request.method,
+    path: url.pathname,
+    query: comparedQuery(url.search, route.fingerprint),
+    headers: comparedHeaders(route.fingerprint.headers, headers, comparison),
+  };
+  return { parts, comparison };
 }
 
 /** Must change whenever the digested parts or their order change, so that an old fingerprint never equals a new one. */

@@ -70,6 +70,8 @@ export const EXPIRES_HEADER = "Idempotency-Expires";
 export const REPLAYED_HEADER = "Idempotent-Replayed";
 /** When the origin said what a replay repeats: it was asked about an attempt whose own answer was lost. An HTTP date. */
 export const VERIFIED_HEADER = "Idempotency-Verified";
+/** The key was not sent: it is made from the request's content, and equal requests are one operation for so many seconds: `content;window=600`. */
+export const KEY_SOURCE_HEADER = "Idempotency-Key-Source";
 /**
  * On the response to a request that carries a key: what became of it. `first`, `replayed`, `attached` (the answer of an attempt that
  * another request had started), `ignored` (no route protects it), UNPROTECTED, or the code of the gateway's problem.
@@ -88,9 +90,16 @@ export const EVENT_HEADER = "Onceway-Event";
 /** Said to the gateway alone. No client ever sees them, whoever answers it. */
 export const PRIVATE_HEADERS = [SMALL_HEADER, ELSEWHERE_HEADER, EVENT_HEADER];
 const GATEWAY_HEADERS = new Set(
-  [ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, VERIFIED_HEADER, STATUS_HEADER, REPORT_HEADER, ...PRIVATE_HEADERS].map(
-    (name) => name.toLowerCase(),
-  ),
+  [
+    ECHO_HEADER,
+    EXPIRES_HEADER,
+    REPLAYED_HEADER,
+    VERIFIED_HEADER,
+    STATUS_HEADER,
+    KEY_SOURCE_HEADER,
+    REPORT_HEADER,
+    ...PRIVATE_HEADERS,
+  ].map((name) => name.toLowerCase()),
 );
 
 /**

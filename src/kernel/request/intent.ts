@@ -67,7 +67,7 @@ export interface ExchangeIntent {
   readonly key: IdempotencyKey;
 }
 
-/** A request on a route whose keys may be elsewhere than in headers: nobody has looked there yet. */
+/** A request on a route whose keys may be elsewhere than in headers, or are made from content: nobody has looked there yet. */
 export interface SearchIntent {
   readonly kind: "search";
   readonly passing: PassThroughRequest;
@@ -151,8 +151,9 @@ export function protectedIntent(
   const key = parseKey(headers, names, route.keyFormat);
   switch (key.kind) {
     case "absent": {
+      if (route.contentKey !== null) return { kind: "search", passing, headers, route };
       if (route.key === "optional") return { kind: "pass", passing, route };
-      const problem = { code: "key-missing", ways: describeSources(route.keyFrom) } as const;
+      const problem = { code: "key-missing", ways: describeSources(route) } as const;
       return { kind: "refuse-exchange", request, problem, headers, route };
     }
     case "invalid":

@@ -152,14 +152,11 @@ export async function readBodyValues(
     ),
     caller,
   );
-  const isCalled = isCalledJson(mediaType(headers));
   for (const [index, part] of json.entries()) {
     if (typeof found !== "string") {
       const all = found.filter(({ pointer }) => pointer === index).map(({ value }) => value);
       values.set(nameOf(part), jsonValue(all, part));
-    } else if (isCalled || (found !== "not JSON" && seemsJson(bytes))) {
-      values.set(nameOf(part), wrongKey(part, `cannot be read, because the body ${UNREAD_JSON[found]}.`));
-    }
+    } else values.set(nameOf(part), unreadJson(found, part, headers, bytes));
   }
   const forms = parts.filter(({ kind }) => kind === "form");
   const names = forms.map(({ name }) => name);
@@ -178,6 +175,12 @@ const UNREAD_JSON: Readonly<Record<UnreadJson, string>> = {
 function seemsJson(bytes: Uint8Array): boolean {
   const first = bytes.find((byte) => byte > SPACE);
   return first === OPEN_OBJECT || first === OPEN_ARRAY;
+}
+
+/** What a place in JSON says that cannot be read; nothing, if the body is probably no JSON. */
+export function unreadJson(why: UnreadJson, part: KeyPart, headers: HeadersView, bytes: Uint8Array): PartValue {
+  const isJson = isCalledJson(mediaType(headers)) || (why !== "not JSON" && seemsJson(bytes));
+  return isJson ? wrongKey(part, `cannot be read, because the body ${UNREAD_JSON[why]}.`) : ABSENT;
 }
 
 /** Why no value can be read from the body, by what the headers say of it, and that therefore `consequence`; `null` if one can. */
@@ -213,7 +216,7 @@ export function jsonValue(found: readonly JsonValue[], part: KeyPart): PartValue
   }
 }
 
-function fieldValue(value: FieldValue | undefined, part: KeyPart): PartValue {
+export function fieldValue(value: FieldValue | undefined, part: KeyPart): PartValue {
   switch (value?.kind) {
     case undefined:
       return ABSENT;

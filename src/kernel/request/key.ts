@@ -26,6 +26,8 @@ export interface IdempotencyKey {
   readonly raw: string;
   /** The name of the header that carried it, or would carry it. */
   readonly header: string;
+  /** Its client has sent none: it is made from the request's content. */
+  readonly isFromContent?: true;
 }
 
 /**

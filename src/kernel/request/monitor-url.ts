@@ -2,7 +2,9 @@
 // proves who it is with each question. The key is in it, so it is as secret as the key.
 
 import type { Config, Route } from "../config/resolved.ts";
+import { MAX_KEY_LENGTH } from "../record/units.ts";
 import type { FindRoute } from "./intent.ts";
+import { formatProblem, type KeyFormat } from "./key.ts";
 import { WELL_KNOWN_PATH } from "./problem-response.ts";
 
 /** The request's own path, as it came, follows. */
@@ -14,6 +16,8 @@ export interface MonitoredRequest {
   readonly path: string;
   /** The key itself, not as a header carries it. */
   readonly key: string;
+  /** Whether the key is made from the request's content: a client's own key of that text is another. */
+  readonly isFromContent: boolean;
 }
 
 /** What the query of a monitor is asked for. */
@@ -46,9 +50,14 @@ export function monitoredRoute(
 
 const USUAL_METHOD = "POST";
 
+/** In the query: where the key comes from, if its client has not sent it. */
+const SOURCE = "source";
+const CONTENT = "content";
+
 /** A path and a query, to which the shard adds the fingerprint's beginning. */
-export function monitorPathOf({ method, path, key }: MonitoredRequest): string {
-  const named = `${MONITOR_PREFIX}${path}?key=${encodeURIComponent(key)}`;
+export function monitorPathOf({ method, path, key, isFromContent }: MonitoredRequest): string {
+  const source = isFromContent ? `&${SOURCE}=${CONTENT}` : "";
+  const named = `${MONITOR_PREFIX}${path}?key=${encodeURIComponent(key)}${source}`;
   return method === USUAL_METHOD ? named : `${named}&method=${encodeURIComponent(method)}`;
 }
 
@@ -62,6 +71,13 @@ export function isMonitorPath(pathname: string): boolean {
   return pathname.startsWith(`${MONITOR_PREFIX}/`);
 }
 
+/** What is wrong with the key that is asked about; `null`: nothing. A key that is made from content has a form of its own. */
+export function askedKeyProblem({ key, isFromContent }: AskedMonitor, format: KeyFormat): string | null {
+  return formatProblem(key, 'The parameter "key"', isFromContent ? ANY_FORMAT : format);
+}
+
+const ANY_FORMAT: KeyFormat = { pattern: null, min: 1, max: MAX_KEY_LENGTH };
+
 /** `null`: the URL is not that of a monitor. */
 export function monitorIn({ pathname, searchParams }: URL): AskedMonitor | null {
   if (!isMonitorPath(pathname)) return null;
@@ -69,6 +85,7 @@ export function monitorIn({ pathname, searchParams }: URL): AskedMonitor | null 
     method: searchParams.get("method") ?? USUAL_METHOD,
     path: pathname.slice(MONITOR_PREFIX.length),
     key: searchParams.get("key") ?? "",
+    isFromContent: searchParams.get(SOURCE) === CONTENT,
     fingerprintPrefix: searchParams.get("print") ?? "",
   };
 }

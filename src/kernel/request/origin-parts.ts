@@ -1,7 +1,7 @@
 // What an exchange sends to the origin, derived from the client's request: the headers of the call, and the verification, whether
 // an earlier attempt took effect. The key is forwarded as the route says.
 
-import { keyHeaders, singleHeaders } from "../config/key-source.ts";
+import { keyHeaders, readSources, singleHeaders } from "../config/key-source.ts";
 import type { Route } from "../config/resolved.ts";
 import { type TraceContext, TRACEPARENT_HEADER, TRACESTATE_HEADER } from "../traffic/trace-context.ts";
 import { forwardedFor } from "./host.ts";
@@ -13,6 +13,7 @@ import type { OriginCall, Verification } from "./message.ts";
 import { withoutApplied } from "./prefer.ts";
 import { LOOP_HEADER, loopMark, originUrl } from "./origin.ts";
 import { originKey, type OriginKey } from "./origin-key.ts";
+import { placesOf } from "../verify/state-rule.ts";
 import { stateVerification } from "../verify/state-request.ts";
 import { verificationRequest, withStep } from "../verify/verification-request.ts";
 
@@ -41,6 +42,9 @@ export function verificationOf(
 ): Verification | null | Promise<Verification | null> {
   const { route, key, url, headers, request } = intent;
   const state = route.verify?.state;
+  // The origin has never received such a key. It would say that it knows nothing of it, and the operation would run again.
+  if (key.isFromContent === true && (state === undefined || placesOf(state).some(({ kind }) => kind === "key")))
+    return null;
   if (state === undefined) return verificationRequest(route, key.key, url, () => verificationHeaders(intent));
   const named = { key: key.key, url, headers, body, caller: request };
   return stateVerification(route, state, named, verificationHeaders(intent));
@@ -111,7 +115,7 @@ function namesOf(route: Route): RouteNames {
   const known = namesOfRoutes.get(route);
   if (known !== undefined) return known;
   const names = {
-    own: new Set([...keyHeaders(route.keyFrom), ...route.fingerprint.headers, ...scopeHeaders(route)]),
+    own: new Set([...keyHeaders(readSources(route)), ...route.fingerprint.headers, ...scopeHeaders(route)]),
     unforwarded: new Set(route.forwardKey.kind === "client" ? [] : unforwardedNames(route)),
   };
   namesOfRoutes.set(route, names);

@@ -13,7 +13,7 @@ import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts"
 import type { ExchangeRequest } from "./message.ts";
 import { type Fetcher, forwardUnprotected, type PassOn } from "./pass-through.ts";
 import { answerUnread } from "./own-body.ts";
-import { newInstance, problemResponse } from "./problem-response.ts";
+import { type MadeKey, newInstance, problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import { unreadOf } from "./body.ts";
 
@@ -59,7 +59,8 @@ export async function runExchange(
     case "exchange":
       try {
         const response = await answer(read.exchange, route, ports, replays, span);
-        return response ?? finishWith({ code: "store-unavailable" }, read.exchange.head.request.echo, span, reporter);
+        const { request, rules } = read.exchange.head;
+        return response ?? finishWith({ code: "store-unavailable" }, request.echo, span, reporter, rules.contentKey);
       } finally {
         read.exchange.free();
       }
@@ -76,10 +77,13 @@ async function answer(
 ): Promise<Response | null> {
   const { id: recordId } = request.head.record;
   const { fingerprint, echo, lastEventId } = request.head.request;
+  const { contentKey } = request.head.rules;
   span.recordId = recordId;
+  span.isFromContent = contentKey !== undefined;
   span.instance = instanceOf(request.head.request.attemptId);
-  // Only the shard can answer from the middle of a stream, or compare a body that is still to come.
-  const asked = request.rest === null && lastEventId === null ? { recordId, fingerprint, echo } : null;
+  // Only the shard can answer from the middle of a stream, compare a body that is still to come, or tell a repeat from the same request.
+  const isCacheable = request.rest === null && lastEventId === null && contentKey?.repeat !== "refuse";
+  const asked = isCacheable ? { recordId, fingerprint, echo } : null;
   const known = asked === null ? null : replays.find(asked, Date.now());
   if (known !== null) return reporter.finish(span, known, "replay");
   const isCached = asked !== null && replays.isAskedAgain(recordId);
@@ -139,7 +143,8 @@ function finishWith(
   echo: string | null,
   span: ExchangeSpan,
   reporter: ExchangeReporter,
+  source?: MadeKey,
 ): Response {
   span.instance ??= newInstance();
-  return reporter.finish(span, problemResponse(problem, echo, span.instance), outcomeOf(problem.code));
+  return reporter.finish(span, problemResponse(problem, echo, span.instance, source), outcomeOf(problem.code));
 }

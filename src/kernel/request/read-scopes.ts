@@ -6,7 +6,8 @@ import type { RecordId } from "../record/units.ts";
 import { forwardedHost, requestedHost } from "./host.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import type { NamesIn, RecordName } from "./message.ts";
-import { nameRecord } from "./record-name.ts";
+import type { AskedMonitor } from "./monitor-url.ts";
+import { contentScope, isWholeScope, nameRecord } from "./record-name.ts";
 import { callerLane, type CallerProofs, type JsonParts, readScope, type ScopeValues, UNREAD } from "./scope.ts";
 
 /** Names the record of a key for its caller: in the scope, then in the older ones. */
@@ -54,4 +55,21 @@ export function readScopes(
     else if (older.problem.code === "identity-unavailable") return older;
   }
   return { scope: scope.values, olderScopes, lane: callerLane(scope.values, headers) };
+}
+
+/**
+ * The same scopes for a key that is made from content. In an older scope that does not tell the caller from strangers, no such key has ever been made.
+ */
+export function contentScopes<Scopes extends Omit<ReadScopes, "lane">>(scopes: Scopes): Scopes {
+  const olderScopes = scopes.olderScopes.filter(isWholeScope).map(contentScope);
+  return { ...scopes, scope: contentScope(scopes.scope), olderScopes };
+}
+
+/** The scopes in which a key is asked about; `null`: strangers would share it, so there is none. */
+export function askedScopes(
+  scopes: ReadScopes,
+  { isFromContent }: Pick<AskedMonitor, "isFromContent">,
+): ReadScopes | null {
+  if (!isFromContent) return scopes;
+  return isWholeScope(scopes.scope) ? contentScopes(scopes) : null;
 }

@@ -15,14 +15,26 @@ export async function nameRecord(key: string, scope: readonly (string | null)[],
   return recordId(ofKey + ofScope);
 }
 
-/** Whether this is the name of the record of its key in the scope with these values. */
+/**
+ * Comes after the values of a scope in the names of keys that are made from content. A scope has pairs of values, so no key of any client has such a
+ * name, whatever its text.
+ */
+const CONTENT = "content";
+
+/** The scope of the keys that are made from the content of its caller's requests. */
+export function contentScope(scope: readonly (string | null)[]): readonly (string | null)[] {
+  return [...scope, CONTENT];
+}
+
+/** Whether this is the name of the record of its key in the scope with these values, be it the caller's own or made from content. */
 export async function isNameIn(
   id: RecordId,
   key: string,
   scope: readonly (string | null)[],
   layout: string,
 ): Promise<boolean> {
-  return id.slice(KEY_HASH_DIGITS) === (await scopeHash(key, scope, layout));
+  const own = [scope, contentScope(scope)].map((values) => scopeHash(key, values, layout));
+  return (await Promise.all(own)).includes(id.slice(KEY_HASH_DIGITS));
 }
 
 /** The second half of a record's name. */

@@ -1,11 +1,18 @@
 // The published policy, made from the configuration: the expiration policy and the rest of the idempotency specification
 // (draft, sections 2.4 and 2.5.2). It tells clients what they can rely on, and reveals nothing about the origin.
 
-import { writtenSource } from "../config/key-source.ts";
+import { writtenSources } from "../config/key-source.ts";
 import { type Config, type FingerprintRule, protectsKeys, type Route } from "../config/resolved.ts";
 import type { MonitorProblem } from "../record/monitor-problem.ts";
 import { type ClientProblem, describeProblem } from "../record/problem.ts";
-import { ECHO_HEADER, EXPIRES_HEADER, REPLAYED_HEADER, STATUS_HEADER, VERIFIED_HEADER } from "./headers.ts";
+import {
+  ECHO_HEADER,
+  EXPIRES_HEADER,
+  KEY_SOURCE_HEADER,
+  REPLAYED_HEADER,
+  STATUS_HEADER,
+  VERIFIED_HEADER,
+} from "./headers.ts";
 import type { Schedule } from "../record/record.ts";
 import { MONITOR_PREFIX } from "./monitor-url.ts";
 import { problemType } from "./problem-response.ts";
@@ -28,6 +35,7 @@ export function wellKnownResponse(config: Config): Response {
         replayed: REPLAYED_HEADER,
         status: STATUS_HEADER,
         verified: VERIFIED_HEADER,
+        keySource: KEY_SOURCE_HEADER,
       },
       // A client can rely on no route that protects nothing.
       routes: config.routes.filter(protectsKeys).map(publishedRoute),
@@ -45,7 +53,7 @@ function publishedRoute(route: Route): object {
     methods: route.methods,
     key: {
       required: route.key === "required",
-      from: route.keyFrom.map(writtenSource),
+      from: writtenSources(route),
       syntax: "in a header: a structured-field string, or the same value bare; visible ASCII",
       minLength: min,
       maxLength: max,
@@ -104,6 +112,7 @@ const EXAMPLES: { readonly [Code in Published["code"]]: Extract<Published, { cod
   "response-not-kept": { code: "response-not-kept", originalStatus: 200 },
   "key-expired": { code: "key-expired", originalStatus: null },
   "key-abandoned": { code: "key-abandoned" },
+  "repeated-content": { code: "repeated-content" },
   "body-too-large": { code: "body-too-large", limitBytes: 0 },
   "origin-unreachable": { code: "origin-unreachable", mayHaveActed: false },
   "origin-dropped": { code: "origin-dropped", unknown: "retry", retryAfterMs: 0 },

@@ -27,6 +27,7 @@ export interface SpanStart {
   /** Names it in the log, and in the problem that its client may get; `null` until it is known. */
   readonly instance: string | null;
   readonly telemetry: RouteTelemetry;
+  readonly isFromContent?: boolean;
 }
 
 /** One exchange while it runs. */
@@ -39,6 +40,8 @@ export interface ExchangeSpan extends RouteTelemetry {
   attempt: number | null;
   /** The id of the attempt that this exchange has started. */
   attemptId: string | null;
+  /** Whether the key is made from the request's content. */
+  isFromContent: boolean;
   originMs: number | null;
   waitedMs: number;
   readonly at: number;
@@ -77,11 +80,11 @@ export class ExchangeReporter {
     this.#ports = ports;
   }
 
-  begin({ route, recordId, instance, telemetry }: SpanStart): ExchangeSpan {
+  begin({ route, recordId, instance, telemetry, isFromContent = false }: SpanStart): ExchangeSpan {
     const begunMs = performance.now();
     const active = this.#ports.tracing?.getActiveSpan?.();
     const platformSpan = active?.isTraced === true ? active : null;
-    const none = { attempt: null, attemptId: null, originMs: null, waitedMs: 0 };
+    const none = { attempt: null, attemptId: null, isFromContent, originMs: null, waitedMs: 0 };
     const traced = platformSpan === null ? null : { isTraced: true as const };
     return { ...telemetry, ...traced, route, platformSpan, recordId, instance, ...none, at: Date.now(), begunMs };
   }
@@ -119,6 +122,7 @@ export class ExchangeReporter {
     const { at, route, recordId, attempt, originMs, waitedMs } = span;
     const report = { at, route, recordId, outcome, status, attempt, durationMs, originMs, waitedMs };
     this.traffic.exchange(report, Date.now());
+    if (span.isFromContent) this.traffic.fromContent(route, outcome);
     this.#ports.counted?.();
     if (span.log === "all" || (span.log === "errors" && isTrouble(outcome))) this.#log(span, report);
     this.#ports.dataset?.writeDataPoint(dataPointOf(report, keyHashIn(report.recordId), this.#where));
@@ -164,7 +168,7 @@ export class ExchangeReporter {
     });
   }
 
-  #log({ instance, trace, attemptId }: ExchangeSpan, report: ExchangeReport): void {
+  #log({ instance, trace, attemptId, isFromContent }: ExchangeSpan, report: ExchangeReport): void {
     const { route, recordId, outcome, status, attempt, durationMs, originMs } = report;
     const line = JSON.stringify({
       message: "exchange",
@@ -176,6 +180,7 @@ export class ExchangeReporter {
       durationMs: Math.round(durationMs),
       originMs: originMs === null ? null : Math.round(originMs),
       shard: this.#where,
+      ...(isFromContent ? { keySource: "content" } : null),
       instance,
       traceId: trace?.traceId ?? null,
       spanId: trace === null || attemptId === null ? null : spanIdOf(attemptId),

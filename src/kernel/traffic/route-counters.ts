@@ -4,7 +4,7 @@
 import { CLAIM_STATES } from "../record/claim.ts";
 import { DEAD_REASONS, DELIVERY_DECISIONS } from "../record/delivery.ts";
 import { EVENT_FATES } from "../record/outbox.ts";
-import { OUTCOMES, PREVENTED } from "../record/outcome.ts";
+import { CONTENT_USES, OUTCOMES, PREVENTED } from "../record/outcome.ts";
 import { EFFECT_EVIDENCE, SIGHTING_CLASSES, SIGHTINGS_LOST } from "../record/sighting.ts";
 import { ATTEMPT_VERDICTS } from "../record/timeline.ts";
 import { VERIFICATION_FINDINGS } from "../record/verification-answer.ts";
@@ -22,6 +22,8 @@ export const COUNTED_NAMES = {
   /** Those of them that got the answer of a duplicate at the end of their own attempt, so nothing was prevented. */
   reached: PREVENTED,
   /** The first attempts of their records, and all later ones. */
+  /** Requests whose keys are made from their content: those that were sent to the API, those that repeated one, and those with other content under the key. */
+  contentKeys: CONTENT_USES,
   attempts: ["first", "again"],
   verdicts: ATTEMPT_VERDICTS,
   /** What came of asking the origin about lost attempts. */

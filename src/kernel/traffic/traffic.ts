@@ -4,7 +4,7 @@ import { rawCall } from "../call.ts";
 import type { ClaimState } from "../record/claim.ts";
 import type { DeadReason, DeliveryDecision } from "../record/delivery.ts";
 import type { EventFate } from "../record/outbox.ts";
-import { mayBeUnknown, type ExchangeOutcome } from "../record/outcome.ts";
+import { contentUseOf, mayBeUnknown, type ExchangeOutcome } from "../record/outcome.ts";
 import type { AttemptVerdict } from "../record/timeline.ts";
 import type { VerificationFinding } from "../record/verification-answer.ts";
 import { logFailure } from "./bookkeep.ts";
@@ -91,6 +91,12 @@ export class TrafficCounters {
   exchange(report: ExchangeReport, now: number): void {
     this.#remember(report, now);
     this.#into(now, mayBeUnknown(report.outcome) ? "with-turn" : "soon", (tally) => tally.exchange(report, now));
+  }
+
+  /** Counts an exchange whose key is made from the content of its request. */
+  fromContent(route: string, outcome: ExchangeOutcome): void {
+    const use = contentUseOf(outcome);
+    if (use !== null) this.#count(route, "contentKeys", use);
   }
 
   /** Counts a request that went to the origin without a key. It is not an exchange. */

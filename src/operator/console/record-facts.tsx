@@ -22,6 +22,7 @@ function Request({ view, record: { request, replays, excerpt } }: RecordFactsPro
       ? []
       : [
           ["Request", `${request.method} ${request.target ?? ""}`.trimEnd()],
+          ["Key", request.fromContent === true ? FROM_CONTENT : ""],
           ["Body", request.sizeBytes === null ? "" : byteText(request.sizeBytes)],
           ["Begins with", excerpt?.text ?? ""],
         ];
@@ -66,6 +67,8 @@ function Request({ view, record: { request, replays, excerpt } }: RecordFactsPro
     </>
   );
 }
+
+const FROM_CONTENT = "made from the content: an equal request of its caller is the same operation until this expires";
 
 /** When the record changes by itself. */
 function Times({ record, now }: Pick<RecordFactsProps, "record"> & { readonly now: number }) {

@@ -15,6 +15,8 @@ import { layoutCloser } from "../../../src/features/previous-shards/operator/clo
 import { closeObject } from "../../features/previous-shards/integration/close-object.ts"; // feature: previous-shards
 import { workerKernel } from "./worker-kernel.ts";
 import { lookUpWorker } from "../../../src/features/look-up/worker.ts"; // feature: look-up
+import { keySearch } from "../../../src/features/key-sources/worker.ts"; // feature: key-sources
+import { makeContentKey } from "../../../src/features/content-keys/worker.ts"; // feature: content-keys
 import { shardCaller } from "../../../src/kernel/object/call-shard.ts";
 import { monitorFeature, monitorAsker } from "../../../src/features/accepted/worker.ts"; // feature: accepted
 import { shardAddressOf } from "../../../src/kernel/object/shard-address.ts";
@@ -103,6 +105,8 @@ export class Deployments {
       target: () => ({ fetch: (...call: Parameters<typeof fetch>) => fetch(...call) }),
       reporter: new ExchangeReporter("worker", new TrafficCounters()),
       proveCaller: noIdentities,
+      searchKey: keySearch(null), // feature: key-sources
+      makeContentKey, // feature: content-keys
     };
     const askMonitor = monitorAsker(env.KEY_SHARD, findObject); // feature: accepted
     const own = { config: read.config, findObject, proveCaller: noIdentities };

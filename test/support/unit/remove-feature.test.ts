@@ -46,7 +46,7 @@ describe("a page without a feature", () => {
 it("takes those that need it along, first", () => {
   expect(goingWith("outbox")).toEqual(["queues", "outbox"]);
   expect(goingWith("accepted")).toEqual(["queues", "accepted"]);
-  expect(goingWith("key-sources")).toEqual(["graphql", "key-sources"]);
+  expect(goingWith("key-sources")).toEqual(["content-keys", "graphql", "key-sources"]);
   expect(goingWith("pages")).toEqual(["pages"]);
 });
 

@@ -2,7 +2,7 @@
 
 import type { Route } from "../../../kernel/config/resolved.ts";
 import type { ForgettingProblem, NodeFeature, RunningRoute } from "../../../kernel/node-feature.ts";
-import { sourceName } from "../../../kernel/config/key-source.ts";
+import { keySourceNames } from "../../../kernel/config/key-source.ts";
 import { keySourceEntries, keySourceTexts } from "../settings/feature.ts";
 
 export const keySourcesNode: NodeFeature = {
@@ -13,7 +13,7 @@ export const keySourcesNode: NodeFeature = {
 
 /** Keys of a place that is no longer read. A warning, because its clients may have moved to another place. */
 function otherKeys(route: Route, before: readonly RunningRoute[]): readonly ForgettingProblem[] {
-  const read = new Set(route.keyFrom.map(sourceName));
+  const read = new Set(keySourceNames(route));
   const left = new Set(before.flatMap(({ keyFrom }) => keyFrom.filter((name) => !read.has(name))));
   return [...left].map((name) => ({
     path: `${route.name}.key_from`,

@@ -18,23 +18,27 @@ interface KeySourceSettings {
   readonly key_from: readonly KeySource[];
 }
 
+/** The forms of an entry. */
+export const SOURCE_FORMS = [
+  v.pipe(v.string(), v.metadata({ pattern: KEY_SOURCE_PATTERN })),
+  v.pipe(
+    v.array(v.pipe(v.string(), v.metadata({ pattern: KEY_MEMBER_PATTERN }))),
+    v.metadata({ minItems: 2, maxItems: MAX_SOURCES }),
+    v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} members: leave some out`),
+  ),
+  v.strictObject({ template: v.string() }),
+] as const;
+
+/** What is said of an entry of another form. */
+export const SOURCE_ADVICE =
+  'must be text, a list of texts or a template: write "header:Idempotency-Key", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }';
+
 export const keySourceEntries = {
   key_from: settingOf(
     v.pipe(
       v.array(
         v.pipe(
-          v.union(
-            [
-              v.pipe(v.string(), v.metadata({ pattern: KEY_SOURCE_PATTERN })),
-              v.pipe(
-                v.array(v.pipe(v.string(), v.metadata({ pattern: KEY_MEMBER_PATTERN }))),
-                v.metadata({ minItems: 2, maxItems: MAX_SOURCES }),
-                v.maxLength(MAX_SOURCES, `must have at most ${MAX_SOURCES} members: leave some out`),
-              ),
-              v.strictObject({ template: v.string() }),
-            ],
-            'must be text, a list of texts or a template: write "header:Idempotency-Key", ["json:/a", "json:/b"] or { template = "order-{json:/id}" }',
-          ),
+          v.union(SOURCE_FORMS, SOURCE_ADVICE),
           parsedSetting<string | string[] | { template: string }, KeySource>(parseKeySource),
         ),
         'must be a list: write ["header:Idempotency-Key"]',

@@ -25,8 +25,8 @@ export function reportLines({ rules, trial, key, maxRequestBodyBytes }: Route, c
     [
       "break",
       "content-repeat",
-      `have no key and repeat an equal request of at most ${formatDuration(Math.max(1, trial?.keylessMs ?? 0))} before: nothing would stop them`,
-      "key",
+      `have no key and repeat an equal request of at most ${formatDuration(Math.max(1, trial?.keylessMs ?? 0))} before: nothing would stop them, unless keys are made from content`,
+      'key_from: { digest = "request", … }',
     ],
     ["break", "key-invalid", "have a key that would be refused with 400", "key_format"],
     ["break", "key-reused", "have the key of another request: would be refused with 422", "fingerprint"],

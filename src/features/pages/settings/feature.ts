@@ -2,7 +2,7 @@
 // setting is skipped.
 
 import type { InForce } from "../../../kernel/config/in-force.ts";
-import { keyHeaders } from "../../../kernel/config/key-source.ts";
+import { keyHeaders, readSources } from "../../../kernel/config/key-source.ts";
 import type { ConfigProblem } from "../../../kernel/config/config-problem.ts";
 import type { Cors, Route } from "../../../kernel/config/resolved.ts";
 import { FINGERPRINT_DEFAULTS } from "../../../kernel/config/settings-fingerprint.ts";
@@ -28,7 +28,7 @@ function resolveRoute(route: Route, settings: FullSettings & CorsSettings): Rout
   const callers = [...settings.scope, ...route.identities.flatMap(({ credential }) => credential)];
   const scope = callers.flatMap((part) => (part.kind === "header" ? [part.name] : []));
   const read = [
-    ...keyHeaders(route.keyFrom),
+    ...keyHeaders(readSources(route)),
     ...scope,
     ...(settings.fingerprint.headers ?? FINGERPRINT_DEFAULTS.headers),
   ];

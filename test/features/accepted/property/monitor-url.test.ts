@@ -23,8 +23,8 @@ const FINGERPRINT_PREFIX = "0123456789abcdef".repeat(2);
 describe("the address of a monitor", () => {
   it("is read back as what it was made of, for any key, path and method", () => {
     fc.assert(
-      fc.property(KEY, PATH, METHOD, (key, path, method) => {
-        const asked = { key, path, method, fingerprintPrefix: FINGERPRINT_PREFIX };
+      fc.property(KEY, PATH, METHOD, fc.boolean(), (key, path, method, isFromContent) => {
+        const asked = { key, path, method, isFromContent, fingerprintPrefix: FINGERPRINT_PREFIX };
         const address = fullMonitorOf(asked);
         expect(monitorIn(new URL(address, "https://api.example"))).toEqual(asked);
         // What a shard makes of it, without knowing its parts.

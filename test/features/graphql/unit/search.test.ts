@@ -37,6 +37,9 @@ async function search(
       return `key ${found.intent.key.key}`;
     case "refuse":
       return found.problem.code;
+    // Its route decides.
+    case "absent":
+      return key === "optional" ? "pass" : "key-missing";
     case "pass":
     case "answered":
       return found.kind;

@@ -23,7 +23,7 @@ function about(response: Response): Record<string, string> {
 }
 
 const EXPOSED =
-  "Idempotency-Key, Idempotency-Status, Idempotent-Replayed, Idempotency-Expires, Idempotency-Verified, Retry-After, Link, WWW-Authenticate, X-Should-Retry";
+  "Idempotency-Key, Idempotency-Status, Idempotent-Replayed, Idempotency-Expires, Idempotency-Verified, Idempotency-Key-Source, Retry-After, Link, WWW-Authenticate, X-Should-Retry";
 
 describe("an answer", () => {
   it("names the page that asks, if it is listed, and what it may read", () => {

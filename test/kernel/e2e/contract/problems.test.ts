@@ -341,6 +341,7 @@ it("publishes exactly these problems with these statuses", async () => {
     "origin-timeout 504 by unknownOutcome",
     "origin-unreachable 502 true",
     "outcome-unknown 409 by unknownOutcome",
+    "repeated-content 409 false",
     "request-invalid 400 false",
     "response-not-kept 409 false",
     "store-unavailable 503 true",

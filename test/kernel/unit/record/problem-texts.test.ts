@@ -30,6 +30,7 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
     { code: "key-expired", originalStatus: null },
   ],
   "key-abandoned": [{ code: "key-abandoned" }],
+  "repeated-content": [{ code: "repeated-content" }],
   "body-too-large": [
     { code: "body-too-large", limitBytes: 1_000 },
     { code: "body-too-large", limitBytes: 1_000, holds: "key" },
