@@ -20,6 +20,7 @@ import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
 import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
 import { placementNode } from "./placement/cli/node.ts"; // feature: placement
 import { previousShardsNode } from "./previous-shards/cli/layouts.ts"; // feature: previous-shards
+import { verdictsNode } from "./verdicts/cli/node.ts"; // feature: verdicts
 import { queuesNode } from "./queues/cli/node.ts"; // feature: queues
 import { tryQueue } from "./queues/cli/try-queue.ts"; // feature: queues
 
@@ -32,6 +33,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   contentKeysNode, // feature: content-keys
   graphqlNode, // feature: graphql
   acceptedNode, // feature: accepted
+  verdictsNode, // feature: verdicts
   lookUpNode, // feature: look-up
   pagesNode, // feature: pages
   observeNode, // feature: observe

@@ -13,6 +13,7 @@ import { observeObject } from "./observe/object/feature.ts"; // feature: observe
 import { lookUpObject } from "./look-up/object/feature.ts"; // feature: look-up
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
+import { judgeBody } from "./verdicts/object/judge-body.ts"; // feature: verdicts
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
 
 export const objectFeatures: ObjectFeatures = [
@@ -30,5 +31,6 @@ export const objectFeatures: ObjectFeatures = [
 ];
 
 export const objectFunctions: ObjectFunctions = {
+  judgeBody, // feature: verdicts
   digestMultipart, // feature: forms
 };

@@ -15,6 +15,7 @@ import { lookUpSettings } from "./look-up/settings/feature.ts"; // feature: look
 import { outboxSettings } from "./outbox/settings/feature.ts"; // feature: outbox
 import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
 import { previousShardsSettings } from "./previous-shards/settings/feature.ts"; // feature: previous-shards
+import { verdictsSettings } from "./verdicts/settings/feature.ts"; // feature: verdicts
 import { queuesSettings } from "./queues/settings/feature.ts"; // feature: queues
 
 export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
@@ -27,6 +28,7 @@ export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   queuesSettings, // feature: queues
   outboxSettings, // feature: outbox
   claimsSettings, // feature: claims
+  verdictsSettings, // feature: verdicts
   pagesSettings, // feature: pages
   lookUpSettings, // feature: look-up
   // Last: it takes back what the others have added and an observed route must not do.

@@ -18,6 +18,7 @@ import { lookUpWorker } from "./look-up/worker.ts"; // feature: look-up
 import { outboxWorker } from "./outbox/worker.ts"; // feature: outbox
 import { pagesWorker } from "./pages/worker.ts"; // feature: pages
 import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
+import { verdictsWorker } from "./verdicts/worker.ts"; // feature: verdicts
 import { queuesWorker } from "./queues/worker.ts"; // feature: queues
 
 export const workerFeatures: WorkerFeatures = [
@@ -29,6 +30,7 @@ export const workerFeatures: WorkerFeatures = [
   callersWorker, // feature: callers
   contentKeysWorker, // feature: content-keys
   observeWorker, // feature: observe
+  verdictsWorker, // feature: verdicts
   hoursWorker, // feature: hours
   auditWorker, // feature: audit
   previousShardsWorker, // feature: previous-shards

@@ -3,6 +3,7 @@
 
 import type { AnsweredCall } from "./call.ts";
 import type { DigestMultipart } from "./body/upload.ts";
+import type { JudgeBody } from "./judge-body.ts";
 import type { Due } from "./due.ts";
 import type { ObjectClosing, BeginsElsewhere, PlacedRecord } from "./elsewhere.ts";
 import type { ExchangeAnswer } from "./object/exchange-answer.ts";
@@ -56,6 +57,8 @@ export type ObjectFeatures = readonly ((kernel: ObjectKernel) => ObjectFeature)[
 export interface ObjectFunctions {
   /** Digests the canonical form of a multipart body on its way. Without it such a body is compared byte by byte. */
   readonly digestMultipart?: DigestMultipart;
+  /** Without it a status alone decides what an answer means. */
+  readonly judgeBody?: JudgeBody;
 }
 
 /**

@@ -26,7 +26,10 @@ const attemptEvent = v.pipe(
         v.pipe(
           v.string(),
           // Only documented: a gateway of another version may have other reasons.
-          v.metadata({ pattern: "^(status-[0-9]{3}|origin-unreachable|origin-dropped|origin-timeout|consumer: .*)$" }),
+          v.metadata({
+            pattern:
+              "^(status-[0-9]{3}|body-[0-9]{3}: .*|origin-unreachable|origin-dropped|origin-timeout|consumer: .*)$",
+          }),
         ),
       ),
       "Why the attempt ended without a result; null when it has one, runs, or was lost.",

@@ -88,13 +88,15 @@ export function viewExchange(report: ExchangeReport): ExchangeView {
   };
 }
 
-/** In the words of the problem codes; a status is `status-504`. */
+/** In the words of the problem codes; a status is `status-504`, and a body `body-200: /error/code`. */
 export function reasonName(reason: UnknownReason): string {
   switch (reason.kind) {
     case "lost":
       return "attempt-lost";
     case "status":
       return `status-${reason.status}`;
+    case "body":
+      return `body-${reason.status}: ${reason.at}`;
     case "unreachable":
       return "origin-unreachable";
     case "dropped":

@@ -53,6 +53,7 @@ export class KeyShard extends ittyDurable() {
       this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
     this.#alarm = new ObjectAlarm(storage, () => this.#exchanges.nextDeadline());
+    const dataset = bindingIn(env, "METRICS");
     const timers = new ObjectTimers();
     const isBusy = (): boolean => this.#exchanges.attempts.count > 0;
     const totals = new KnownRows(storage.sql, "totals");
@@ -72,11 +73,10 @@ export class KeyShard extends ittyDurable() {
         shard: state.id.name ?? "",
         env,
         storage,
-        reporter: new ExchangeReporter(state.id.name ?? "", traffic.own, {
-          dataset: bindingIn(env, "METRICS"),
-        }),
+        reporter: new ExchangeReporter(state.id.name ?? "", traffic.own, { dataset }),
       },
       objectFeatures,
+      objectFunctions,
     );
     const { steps, actions, features } = this.#exchanges;
     const operator = new OperatorCalls({

@@ -29,7 +29,7 @@ import { relayAll, runOutboxOperator } from "./outbox.ts";
 import { LETTER_DESTINATION, QUEUE_SECRETS } from "./queues.ts";
 import { DESTINATIONS, HOOK_SECRET, startReceiver } from "./receiver-client.ts";
 import { createRandom } from "./random.ts";
-import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "./routes.ts";
+import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED, SAID } from "./routes.ts";
 
 /** 1 puts all keys into one object; "per-key" gives each key its own. */
 const SHARDS: readonly (number | "per-key")[] = [1, 4, 16, "per-key"];
@@ -73,6 +73,7 @@ export async function runChaos({
     groups: GROUP_POLICIES,
     refused: REFUSED,
     ambiguous: AMBIGUOUS,
+    byBody: Object.values(SAID),
   });
 
   const stateDir = await makeStateDir();

@@ -40,6 +40,10 @@ export const DIMENSIONS = [
   "look-ups",
   /** A caller that floods an accepted route with slow requests, and others that want their turn. */
   "lanes",
+  // feature: verdicts begins
+  /** A route whose answers say in their JSON what they mean, and that takes another request after a refusal. */
+  "verdicts",
+  // feature: verdicts ends
 ] as const;
 
 /** Known defects: with these dimensions the gateway breaks a rule. */

@@ -14,7 +14,7 @@ import { describe, Plans } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
 import { States } from "./origin-states.ts";
 import { ObservedOrigin } from "./origin-observed.ts";
-import { CALLER_PATH, OBSERVED_PATH, stateOf } from "./routes.ts";
+import { CALLER_PATH, OBSERVED_PATH, SAID, stateOf, VERDICTS_PATH } from "./routes.ts";
 import { CALM, LIST_PATH, RESOURCE_PATH, VERIFICATION_PATH } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
@@ -57,8 +57,19 @@ function serveAny(request: IncomingMessage, response: ServerResponse): Promise<v
   if (url === OBSERVED_PATH) return observed.serve(request, response);
   if (url === CALLER_PATH) return sayCaller(request, response);
   const planned = plans.nextStep(request);
-  const step = calm ? CALM : planned;
+  const step = stepAt(request.url, calm ? CALM : planned);
   return serve(arrivals.open(describe(request, step), response), step, request, response);
+}
+
+/** Where the body says what the answer means, no status of the gateway's own lists does. */
+function stepAt(path: string | undefined, step: Step): Step {
+  if (path !== VERDICTS_PATH || (step.name !== "refuse" && step.name !== "ambiguous")) return step;
+  return { ...step, status: step.name === "refuse" ? SAID.refused : SAID.ambiguous };
+}
+
+function saidBy({ status }: Step): "result" | "refused" | "ambiguous" {
+  if (status === SAID.refused) return "refused";
+  return status === SAID.ambiguous ? "ambiguous" : "result";
 }
 
 /** All credentials of a caller begin alike. */
@@ -101,20 +112,20 @@ async function serve(
     case "refuse":
     case "ambiguous":
       await pause(step.delayMs);
-      await answer(arrival, step, response, "whole");
+      await answer(arrival, step, request, response, "whole");
       return;
     case "act-late":
-      await answer(arrival, step, response, "whole");
+      await answer(arrival, step, request, response, "whole");
       return;
     case "cut":
-      await answer(arrival, step, response, "half");
+      await answer(arrival, step, request, response, "half");
       if (arrival.seq % 2 === 0) return reset();
       // The bytes before the cut reach the other side; a reset may overtake them.
       arrival.breakOff();
       request.socket.destroySoon();
       return;
     case "silent":
-      await answer(arrival, step, response, "half");
+      await answer(arrival, step, request, response, "half");
   }
   await pause(STALL_MS);
   reset();
@@ -124,13 +135,15 @@ async function serve(
 async function answer(
   arrival: OpenAnswer,
   step: Step,
+  { url }: IncomingMessage,
   response: ServerResponse,
   extent: "whole" | "half",
 ): Promise<void> {
-  const marks = arrival.marks(step.bytes);
+  const isJudged = url === VERDICTS_PATH;
+  const marks = { ...arrival.marks(step.bytes), ...(isJudged ? { says: saidBy(step) } : {}) };
   const body = bodyOf(marks);
   const headers: [string, string][] = [
-    ["Content-Type", "application/octet-stream"],
+    ["Content-Type", isJudged ? "application/json" : "application/octet-stream"],
     [MARKS_HEADER, JSON.stringify(marks)],
     ["X-Repeated", "one"],
     ["X-Repeated", "two"],

@@ -31,6 +31,10 @@ const ENCRYPTION_SECRET = "chaos-seal-0123456789abcdef-0123456789";
 /** Here the origin says whose a credential is. */
 export const CALLER_PATH = "/caller";
 
+/** Here bodies say what answers mean: these statuses alone would make them results. */
+export const VERDICTS_PATH = "/hold-verdicts";
+export const SAID = { refused: 290, ambiguous: 291 } as const;
+
 /** Here callers take turns. */
 export const TURNS_PATH = "/accepted-turns";
 
@@ -96,6 +100,8 @@ export interface ChaosRoute {
   readonly accepts?: "prefer" | "always";
   /** Its callers have a lane each, in an object of their own. */
   readonly takesTurns?: boolean;
+  /** What its answers mean, their bodies say; and a key whose attempts were all refused takes another request. */
+  readonly verdicts?: boolean;
   /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
@@ -218,6 +224,17 @@ const ROUTES: readonly ChaosRoute[] = [
     accepts: "prefer",
     of: "tokens",
   },
+  // feature: verdicts begins
+  {
+    path: VERDICTS_PATH,
+    unknown: "hold",
+    duplicate: "wait",
+    retentionMs: 9_000,
+    verdicts: true,
+    weight: 2,
+    of: "verdicts",
+  },
+  // feature: verdicts ends
   {
     path: TURNS_PATH,
     unknown: "retry",
@@ -251,7 +268,20 @@ export function policiesOf(dimensions: Dimensions): Readonly<Record<string, Rout
   const ofQueues = dimensions.has("deliveries") ? queuePolicies(TIMES, BUILT_IN.max_response_body, hasBucket) : {};
   const ofRoutes = Object.fromEntries(
     routesOf(dimensions).map(
-      ({ path, unknown, duplicate, retentionMs, rememberMs, small, none, state, accepts, publishes, takesTurns }) => {
+      ({
+        path,
+        unknown,
+        duplicate,
+        retentionMs,
+        rememberMs,
+        small,
+        none,
+        state,
+        accepts,
+        publishes,
+        takesTurns,
+        verdicts,
+      }) => {
         const maxResponseBodyBytes = small === true ? SMALL_BYTES : BUILT_IN.max_response_body;
         const comparesNone = none === true;
         const kept = {
@@ -261,6 +291,7 @@ export function policiesOf(dimensions: Dimensions): Readonly<Record<string, Rout
           ...(publishes === true && dimensions.has("events") ? { publishes: PUBLICATIONS } : {}),
           ...(accepts === undefined ? {} : { acceptedAttempts: ACCEPTED_ATTEMPTS }),
           ...(takesTurns === true ? { takesTurns } : {}),
+          ...(verdicts === true ? { takesOthers: true } : {}),
           maxResponseBodyBytes,
           hasBucket,
         };
@@ -274,8 +305,8 @@ export function policiesOf(dimensions: Dimensions): Readonly<Record<string, Rout
 
 export const POLICIES = policiesOf(ALL);
 
-export const REFUSED = DEFAULT_REFUSED;
-export const AMBIGUOUS = DEFAULT_AMBIGUOUS;
+export const REFUSED = [...DEFAULT_REFUSED, SAID.refused];
+export const AMBIGUOUS = [...DEFAULT_AMBIGUOUS, SAID.ambiguous];
 
 /** `issuer`: signs the tokens of the routes that want some. `destinations`: of the events; none if nothing is published. */
 export function gatewayVars(
@@ -305,7 +336,7 @@ export function gatewayVars(
       ...(dimensions.has("observe") ? [OBSERVED_ROUTE] : []),
     ],
     ...(dimensions.has("claims") ? { CONSUMERS } : {}),
-    ...(dimensions.has("deliveries") ? { QUEUES: queueSettings(AMBIGUOUS) } : {}),
+    ...(dimensions.has("deliveries") ? { QUEUES: queueSettings(DEFAULT_AMBIGUOUS) } : {}),
     ...(destinations.length > 0 ? { DESTINATIONS: destinations } : {}),
     ENCRYPTION_SECRET,
   };
@@ -318,7 +349,7 @@ function unknownRetentionOf(retentionMs: number): number {
 
 function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: VariableValue } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { state, bodyKey, identity, encrypted, rememberMs, accepts, tokens, publishes, takesTurns } = route;
+  const { state, bodyKey, identity, encrypted, rememberMs, accepts, tokens, publishes, takesTurns, verdicts } = route;
   const settings: { [setting: string]: VariableValue } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (retentionMs > TIMES.unknownRetentionMs) settings["unknown_retention"] = `${unknownRetentionOf(retentionMs)}ms`;
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
@@ -328,6 +359,15 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
   if (bodyKey === true) settings["key_from"] = ["json:/key"];
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
   if (accepts !== undefined) Object.assign(settings, { async: accepts, give_up: GIVE_UP });
+  // feature: verdicts begins
+  if (verdicts === true) {
+    const rules = [
+      { at: "/says", equals: "refused", is: "refused" },
+      { at: "/says", equals: "ambiguous", is: "ambiguous" },
+    ];
+    Object.assign(settings, { verdicts: rules, after_refusal: "any" });
+  }
+  // feature: verdicts ends
   if (takesTurns === true) settings["shards"] = "1t";
   if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (encrypted === true) settings["encrypt_responses"] = true;

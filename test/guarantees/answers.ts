@@ -6,6 +6,7 @@ import {
   answersFrom,
   isClean,
   isOutgrown,
+  isRefused,
   isResult,
   livesUntil,
   mayBeUnkept,
@@ -212,6 +213,7 @@ export function mismatch(world: World, record: RecordHistory): readonly Violatio
       }));
   }
   return record.arrivals.flatMap((arrival) => {
+    if (record.policy.takesOthers === true && isRefused(world, arrival)) return [];
     const livesTo = livesUntil(world, record, arrival);
     return record.exchanges.flatMap((exchange) => {
       const { ending, fingerprint, sentAt, endAt } = exchange;

@@ -209,10 +209,14 @@ export function keysAreRemembered(world: World, record: RecordHistory): readonly
   });
 }
 
-/** A record belongs to one request: no different request is forwarded under its key. */
+/**
+ * A record belongs to one request: no different request is forwarded under its key, unless its route takes others after a
+ * refusal.
+ */
 export function noOtherRequest(world: World, record: RecordHistory): readonly Violation[] {
   return neighbours(record.arrivals)
     .filter(([earlier, later]) => later.at < livesUntil(world, record, earlier))
+    .filter(([earlier]) => record.policy.takesOthers !== true || !isRefused(world, earlier))
     .filter(([earlier, later]) => fingerprintOf(world, earlier) !== fingerprintOf(world, later))
     .map(([earlier, later]) => ({
       rule: "mismatch",

@@ -11,6 +11,8 @@ export interface OriginMarks {
   /** The effect that the answer reports; null if there was none. */
   readonly effect: string | null;
   readonly bytes: number;
+  /** What the body says of the answer, whatever its status; absent: nothing, and it is no JSON. */
+  readonly says?: "result" | "refused" | "ambiguous";
 }
 
 export interface Answer {

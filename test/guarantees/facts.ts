@@ -22,9 +22,13 @@ export function claimedFrom(world: World, arrival: Arrival): number {
   return Math.max(world.cause(arrival.request)?.sentAt ?? arrival.at, world.previousAt(arrival));
 }
 
-/** The head of the origin's answer says that it did not act. What happens to the body does not matter. */
-export function isRefused(world: World, { headAt, status }: Arrival): boolean {
-  return headAt !== null && status !== null && world.meta.refused.includes(status);
+/**
+ * The head of the origin's answer says that it did not act. What happens to the body does not matter, unless it is the body that says
+ * so.
+ */
+export function isRefused({ meta }: World, { headAt, lastAt, status }: Arrival): boolean {
+  if (headAt === null || status === null || !meta.refused.includes(status)) return false;
+  return lastAt !== null || meta.byBody?.includes(status) !== true;
 }
 
 /** The origin sent its whole answer, and it is a result. */

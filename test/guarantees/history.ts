@@ -35,6 +35,8 @@ export interface RoutePolicy {
   readonly publishes?: readonly PublicationPolicy[];
   /** How many attempts an accepted request gets; absent: the route accepts none. */
   readonly acceptedAttempts?: number;
+  /** Whether a key whose attempts were all refused takes another request. */
+  readonly takesOthers?: boolean;
   /** Whether its callers have a lane each, in an object of their own. */
   readonly takesTurns?: boolean;
   /** With `verify`, of a resource's state: how long after the lock's end a "no" begins to count. Absent: the origin is asked about keys. */
@@ -62,6 +64,8 @@ export interface Meta {
   /** `refused`: statuses that mean the origin did not act. `ambiguous`: statuses that leave it open. */
   readonly refused: readonly number[];
   readonly ambiguous: readonly number[];
+  /** Of these, the body says so: it is known with its last byte. */
+  readonly byBody?: readonly number[];
 }
 
 /** One request of one client, from its first byte to its end. */

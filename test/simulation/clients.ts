@@ -59,7 +59,8 @@ function keyOf(record: string, attempt: string): { readonly key: OriginKey; read
 const LISTS = { refused: [503], ambiguous: [502] };
 
 export function headFor(
-  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams"> & Partial<Pick<Plan, "policy" | "readsState">>,
+  plan: Pick<Plan, "unknown" | "remembers" | "keptBytes" | "streams"> &
+    Partial<Pick<Plan, "policy" | "readsState" | "takesOthers">>,
   record: string,
   fingerprint: string,
   attempt: string,
@@ -85,6 +86,7 @@ export function headFor(
         lockMs: durationMs(LOCK_MS),
         retentionMs: durationMs(RETENTION_MS),
         unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
+        ...(plan.takesOthers === true ? { afterRefusal: "any" } : {}),
         ...(plan.remembers ? { rememberMs: durationMs(REMEMBER_MS) } : {}),
         ...plan.policy,
       },

@@ -4,6 +4,9 @@ import { accepted } from "../features/accepted/simulation/actors.ts"; // feature
 import { claims } from "../features/claims/simulation/actors.ts"; // feature: claims
 import { outbox } from "../features/outbox/simulation/actors.ts"; // feature: outbox
 import { queues } from "../features/queues/simulation/actors.ts"; // feature: queues
+import { verdicts } from "../features/verdicts/simulation/actors.ts"; // feature: verdicts
+import { judgeBody } from "../../src/features/verdicts/object/judge-body.ts"; // feature: verdicts
+import type { ObjectFunctions } from "../../src/kernel/object-feature.ts";
 import type { SimulatedFeature } from "./actors.ts";
 
 export const FEATURES: readonly SimulatedFeature[] = [
@@ -11,4 +14,10 @@ export const FEATURES: readonly SimulatedFeature[] = [
   queues, // feature: queues
   outbox, // feature: outbox
   claims, // feature: claims
+  verdicts, // feature: verdicts
 ];
+
+/** What one feature alone does in an object. */
+export const FUNCTIONS: ObjectFunctions = {
+  judgeBody, // feature: verdicts
+};

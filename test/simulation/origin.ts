@@ -31,6 +31,8 @@ export class OriginCall {
   readonly gate: number;
   work: Work = "held";
   hasActed = false;
+  /** What the body of its answer says, whatever its status; `null`: nothing. */
+  says: "refused" | "ambiguous" | null = null;
   /** Whether the gateway still listens. */
   isHeard = true;
   /** The status of the answer; 0 before it. */
@@ -99,9 +101,23 @@ export class OriginCall {
     this.#headers.resolve({ status, statusText: "", headers, body: { getReader } });
   }
 
+  /** Sends the head of an answer whose body says that it is no result. What it says is known when all of it is there. */
+  answerInBody(says: "refused" | "ambiguous", body: string): void {
+    this.says = says;
+    this.status = 201;
+    if (says === "refused" || this.hasActed) this.work = "over";
+    this.attempt.declaredBytes = null;
+    const getReader = (): object => ({ read: (view: Uint8Array) => this.#read(view), cancel: () => this.#cancel() });
+    const headers = new PlainHeaders([["content-type", "application/json"]]);
+    this.#headers.resolve({ status: 201, statusText: "", headers, body: { getReader } });
+    this.send(body);
+  }
+
   send(text: string): void {
-    this.#sent += text;
-    this.#coming.push(new TextEncoder().encode(text));
+    // Whatever follows, JSON stays JSON.
+    const sent = this.says === null ? text : text.replaceAll(".", " ");
+    this.#sent += sent;
+    this.#coming.push(new TextEncoder().encode(sent));
     if (this.left === 0) this.end();
     else this.#serve();
   }
@@ -170,6 +186,12 @@ export class OriginCall {
 
   /** The gateway knows from now on how the attempt ended. */
   #learnt(): void {
+    if (this.says === "refused") {
+      this.attempt.isRefused = true;
+      ends(this.attempt, this.#clock);
+      this.attempt.refusedAfter = this.#requests();
+    }
+    if (this.says !== null) return;
     if (this.status < 502) hasResult(this.attempt, this.#clock);
   }
 

@@ -82,6 +82,8 @@ export const EXTRAS: readonly string[] = [
   "unreadable",
   /** A clock that is far ahead, and is put right. */
   "jumps",
+  /** Keys whose attempts were all refused take other requests. */
+  "corrected",
   ...FEATURES.flatMap(({ extras }) => extras),
 ];
 export type Extras = ReadonlySet<string>;
@@ -110,6 +112,8 @@ export interface DrawnPlan {
   readonly unknown: Policy["unknown"];
   /** Whether keys are remembered after their records have expired. */
   readonly remembers: boolean;
+  /** Whether a key whose attempts were all refused takes another request. */
+  readonly takesOthers: boolean;
   /** How many credentials share the scope. */
   readonly credentials: number;
   readonly hasBucket: boolean;
@@ -203,6 +207,7 @@ export function drawPlan(random: Random, extras: Extras): Plan {
     weights: Object.assign({}, plan.weights, ...FEATURES.flatMap(({ kinds, faults }) => [kinds, faults])),
     limitsKeys: plan.steps % 4 === 0 && extras.has("limiter"),
     remembers: plan.steps % 3 === 0 && extras.has("remembered"),
+    takesOthers: plan.steps % 5 < 2 && extras.has("corrected"),
     // What a bucket knows of time has no right clock.
     jumps: plan.steps % 3 === 1 && extras.has("jumps") && !hasBucket,
     // A clock that is ahead by more than reads lag makes a "did not happen" count too early, as README.md of verify says.

@@ -274,6 +274,24 @@ describe("a body of known length", () => {
   }, 60_000);
 });
 
+describe("another request with the key", () => {
+  it("that is taken although an attempt may have acted breaks G6", async () => {
+    plantAnyStep((actual, record, event, policy, now) =>
+      event.type === "request" && record?.state === "failed"
+        ? actual({ ...record, attempt: { ...record.attempt, mayHaveActed: false } }, event, policy, now)
+        : actual(record, event, policy, now),
+    );
+    await expectFound(/G6: a\d+ starts after a\d+, which may have acted for another request/, "corrected");
+  }, 60_000);
+
+  it("that is taken where only the same may follow breaks G6", async () => {
+    plantAnyStep((actual, record, event, policy, now) =>
+      actual(record, event, event.type === "request" ? { ...policy, afterRefusal: "any" } : policy, now),
+    );
+    await expectFound(/G6: a\d+ starts after a\d+, which may have acted for another request/);
+  }, 60_000);
+});
+
 describe("a body that flows through", () => {
   it("and breaks off, taken for a refusal, breaks G6", async () => {
     plantStep((actual, record, event, now) =>

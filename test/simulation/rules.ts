@@ -26,9 +26,11 @@ export interface Effect {
   readonly rightMs: number;
 }
 
+type RulesPlan = Pick<Plan, "unknown" | "remembers"> & Partial<Pick<Plan, "takesOthers">>;
+
 export class Rules {
   readonly violations: string[] = [];
-  readonly #plan: Pick<Plan, "unknown" | "remembers">;
+  readonly #plan: RulesPlan;
   readonly #clock: Clock;
   readonly #hasFailed: () => boolean;
   readonly #facts: Facts;
@@ -43,7 +45,7 @@ export class Rules {
   isClockSeen = true;
 
   /** `hasFailed`: whether a write has failed. */
-  constructor(plan: Pick<Plan, "unknown" | "remembers">, clock: Clock, hasFailed: () => boolean, facts: Facts) {
+  constructor(plan: RulesPlan, clock: Clock, hasFailed: () => boolean, facts: Facts) {
     this.#plan = plan;
     this.#clock = clock;
     this.#hasFailed = hasFailed;
@@ -114,6 +116,10 @@ export class Rules {
       // An attempt with a known result may still send the rest of a body that is not kept.
       const resultIsOver = earlier.resultAtMs !== null && this.hasExpired(earlier);
       if (earlier.isInFlight && !resultIsOver) this.broken("G1", `${pair}, which is still in flight`);
+      const isOther = earlier.fingerprint !== next.fingerprint && this.#isRemembered(earlier);
+      const isUndone = earlier.isRefused || earlier.isReleased || earlier.absentAtMs !== null;
+      if (isOther && !(this.#plan.takesOthers === true && isUndone))
+        this.broken("G6", `${pair}, which may have acted for another request`);
       // The origin's own answer has ended its lock.
       if (earlier.isForgotten && earlier.answeredAtMs !== null && !earlier.isResolved) continue;
       const completedUntilMs = earlier.completedUntilMs ?? 0;

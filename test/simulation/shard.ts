@@ -26,6 +26,7 @@ import { TrafficCounters } from "../../src/kernel/traffic/traffic.ts";
 import { ExchangeReporter } from "../../src/kernel/traffic/exchange-reporter.ts";
 import type { Bucket } from "./bucket.ts";
 import { Disk } from "./disk.ts";
+import { FUNCTIONS } from "./features.ts";
 import { bucketOf, NO_KEPT, REACHABILITY, storageOn } from "./stand-ins.ts";
 
 /** What the rest of the world is to a shard. */
@@ -88,6 +89,7 @@ export class Shard {
         storage,
       },
       features,
+      FUNCTIONS,
     );
     const { steps, actions } = this.exchanges;
     this.#calls = new CallTable(this.exchanges.features.flatMap(({ calls = [] }) => calls));

@@ -21,12 +21,13 @@ export const UNKNOWN_RETENTION_MS = 250;
 /** Longer than the retention, and shorter than that of a record with an unknown outcome; longer than both. */
 export const REMEMBER_MS = [180, 400] as const;
 
-export const policyFor = (unknown: Policy["unknown"], rememberMs?: number): Policy => ({
+export const policyFor = (unknown: Policy["unknown"], rememberMs?: number, afterRefusal?: "any"): Policy => ({
   unknown,
   lockMs: durationMs(LOCK_MS),
   retentionMs: durationMs(RETENTION_MS),
   unknownRetentionMs: durationMs(UNKNOWN_RETENTION_MS),
   ...(rememberMs === undefined ? {} : { rememberMs: durationMs(rememberMs) }),
+  ...(afterRefusal === undefined ? {} : { afterRefusal }),
 });
 
 export const FINGERPRINT = fingerprint("f");
@@ -85,7 +86,7 @@ const event: fc.Arbitrary<TimelineEvent> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       type: fc.constant("request" as const),
-      other: fc.nat(7).map((n) => n === 0),
+      other: fc.nat(3).map((n) => n === 0),
       unknown: fc.constantFrom("retry" as const, "hold" as const, "verify" as const),
     }),
   },
@@ -93,7 +94,7 @@ const event: fc.Arbitrary<TimelineEvent> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       type: fc.constant("claim" as const),
-      other: fc.nat(7).map((n) => n === 0),
+      other: fc.nat(3).map((n) => n === 0),
       unknown: fc.constantFrom("retry" as const, "hold" as const),
       again: fc.boolean(),
       lockMs: fc.constantFrom(LOCK_MS / 2, LOCK_MS),
@@ -143,8 +144,13 @@ export interface Taken extends LifeCycleStep {
   readonly policy: Policy;
 }
 
-/** Plays a history. `unknown` fixes the policy of every claim; otherwise each request has its own. All remember alike. */
-export function play(moments: readonly Moment[], unknown?: Policy["unknown"], rememberMs?: number): readonly Taken[] {
+/** Plays a history. `unknown` fixes the policy of every claim; otherwise each request has its own. All are alike in the rest. */
+export function play(
+  moments: readonly Moment[],
+  unknown?: Policy["unknown"],
+  rememberMs?: number,
+  afterRefusal?: "any",
+): readonly Taken[] {
   const started: string[] = [];
   const taken: Taken[] = [];
   let record: IdempotencyRecord | null = null;
@@ -153,7 +159,7 @@ export function play(moments: readonly Moment[], unknown?: Policy["unknown"], re
     now = passed(now, moment.passing, record);
     const { event: what } = moment;
     const asked = what.type === "request" || what.type === "claim" ? what.unknown : "retry";
-    const common = policyFor(unknown ?? asked, rememberMs);
+    const common = policyFor(unknown ?? asked, rememberMs, afterRefusal);
     const policy = what.type === "claim" ? { ...common, lockMs: durationMs(what.lockMs) } : common;
     const lived = eventOf(what, started, now);
     const result: LifeCycleStep = step(record, lived, policy, now);

@@ -149,6 +149,7 @@ function rulesOf(settings: FullSettings): RouteRules {
       retentionMs: durationMs(settings.retention),
       unknownRetentionMs: durationMs(settings.unknown_retention),
       // A route without it sends its rules without it, too.
+      ...(settings.after_refusal === "any" ? { afterRefusal: "any" } : {}),
       ...(settings.remember === null ? {} : { rememberMs: durationMs(settings.remember) }),
     },
     lists: { refused: settings.refused, ambiguous: settings.ambiguous },

@@ -6,7 +6,7 @@ import type { LogRule } from "../record/outcome.ts";
 import type { DeadLetterRule } from "../record/parked-message.ts";
 import type { Policy } from "../record/record.ts";
 import type { DurationMs } from "../record/units.ts";
-import type { VerdictLists } from "../record/verdict.ts";
+import type { BodyRule, VerdictLists } from "../record/verdict.ts";
 import type {
   AsyncRule,
   BodyForm,
@@ -57,6 +57,10 @@ export interface Cors {
 export interface RouteRules {
   readonly policy: Policy;
   readonly lists: VerdictLists;
+  /** What the bodies of results say all the same. Absent: nothing. */
+  readonly verdicts?: readonly BodyRule[];
+  /** Whether the origin is asked for bodies without a content coding, because something in them counts. */
+  readonly uncompressed?: true;
   readonly duplicate: DuplicateRule;
   /** How long a duplicate waits for the answer of the attempt in flight, or for its beginning. */
   readonly waitMs: number;

@@ -1,7 +1,7 @@
 // Settings for an attempt at the origin: how long it may take, how long it is remembered, what its answer means, and what
 // follows if its outcome is unknown. `cross-checks.ts` checks the relations between them.
 
-import { UNKNOWN_RULES } from "../record/record.ts";
+import { AFTER_REFUSAL_RULES, UNKNOWN_RULES } from "../record/record.ts";
 import {
   choiceSetting,
   durationSetting,
@@ -46,6 +46,7 @@ export const attemptSettings = {
   verify: settingOf(verifySchema()),
   refused: settingOf(statusesSetting(), DEFAULT_REFUSED),
   ambiguous: settingOf(statusesSetting(), DEFAULT_AMBIGUOUS),
+  after_refusal: settingOf(choiceSetting(AFTER_REFUSAL_RULES), "same"),
   on_store_failure: settingOf(choiceSetting(STORE_FAILURE_RULES), "closed"),
 };
 
@@ -113,6 +114,12 @@ export const attemptTexts: TextsOf<typeof attemptSettings> = {
   ambiguous: {
     description:
       "Statuses that leave open whether the origin acted. A number counts before a class that another list has. A list replaces the default as a whole.",
+    onChange: "applies at once",
+  },
+  after_refusal: {
+    description:
+      'Which request may be the next attempt of a key whose attempts were all refused: `"same"` the same one, `"any"` also another, such as a ' +
+      "payload that was corrected. Once an attempt may have acted, another request gets `key-reused`.",
     onChange: "applies at once",
   },
   on_store_failure: {

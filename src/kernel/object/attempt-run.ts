@@ -31,6 +31,7 @@ export type RunShared = Pick<
   | "reachability"
   | "waitUntil"
   | "isolate"
+  | "judgeBody"
 >;
 
 /** The place of an attempt of an accepted request (accepted-attempts.ts). */
@@ -81,7 +82,7 @@ class AttemptRun {
     this.#incoming = incoming;
     this.#shared = shared;
     const { head, body, span } = incoming;
-    const { ledger, sync, timers, offsets, steps, attempts, reporter } = shared;
+    const { ledger, sync, timers, offsets, steps, attempts, reporter, judgeBody } = shared;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
     logFailure("counting an attempt", () => {
@@ -99,6 +100,8 @@ class AttemptRun {
       step: (event, attachments) =>
         steps.take(id, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
       begun: () => this.inFlight.waiters.wakeFollowers(),
+      judgeBody,
+      unreadable: () => logFailure("counting a body", () => reporter.traffic.unreadable(head.record.route)),
       settled: (answerFor) => attempts.settled(id, this.inFlight, answerFor),
     });
     this.inFlight = attempts.add(id, attempt, body);

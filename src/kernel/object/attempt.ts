@@ -1,11 +1,12 @@
-// One attempt while this instance runs it. `run` calls the origin and judges its response. A result is kept (`#keep`): stored
+// One attempt while this instance runs it. `run` calls the origin and judges its response: its status and, where rules say so, its body
+// (`judgeResponse`). A result is kept (`#keep`): stored
 // with its record, and streamed to its readers as it is stored. Any other response is passed on (`#pass`). Later requests may
 // attach to a result that has begun to arrive. Its end is written first (G4), and an answer that contradicts the record is never sent
 // (`AttemptSettlement`).
 
 import type { Started } from "../record/record.ts";
 import type { BodyNumber, EpochMs } from "../record/units.ts";
-import { judgeAttempt, type NoResult } from "../record/verdict.ts";
+import type { EndReason, NoResult } from "../record/verdict.ts";
 import type { ExchangeHead } from "../request/message.ts";
 import {
   type AnswerFor,
@@ -21,6 +22,7 @@ import type { ReaderPatience } from "../body/byte-pipe.ts";
 import type { EventOffsets } from "../resume/event-offsets.ts";
 import { AttemptSettlement, type StepRecord } from "./attempt-settlement.ts";
 import type { AnswerBody, ExchangeAnswer } from "./exchange-answer.ts";
+import { judgeResponse, type JudgingPorts } from "./judged-response.ts";
 import { KeptForm } from "./kept-form.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { OverflowBucket } from "../overflow/overflow.ts";
@@ -31,7 +33,7 @@ import type { Spool } from "../body/spool.ts";
 import type { ObjectTimers } from "./timers.ts";
 
 /** What an attempt needs of its shard. */
-export interface AttemptPorts {
+export interface AttemptPorts extends JudgingPorts {
   /** The body that has just been stored; `null` when the record does not keep one. */
   readonly reopen: (manner: SpoolManner) => Promise<AnswerBody | null>;
   readonly bodies: BodyStore;
@@ -133,9 +135,11 @@ export class OriginAttempt {
       this.#response = outcome;
       const preparing = this.#form.ready();
       if (preparing !== null) await preparing;
-      const verdict = judgeAttempt({ kind: "answered", status: outcome.status }, this.#head.rules.lists);
-      if (verdict === "result") await this.#keep(outcome);
-      else await this.#pass(outcome, verdict);
+      const judged = await judgeResponse(outcome, this.#head.rules, this.#ports);
+      this.#response = judged.kind === "broken" ? outcome : judged.response;
+      if (judged.kind === "broken") this.#ports.settled(this.#settlement.unanswered(judged.end));
+      else if (judged.kind === "result") await this.#keep(judged.response);
+      else await this.#pass(judged.response, judged.kind, judged.reason);
     } catch (error) {
       // Nothing watches over this attempt from here on, so its call must not run past its lock.
       this.#response?.cancel();
@@ -146,12 +150,12 @@ export class OriginAttempt {
   }
 
   /**
-   * Passes on a response that is not a result, which its status alone decides and which is written to the record. The first client
+   * Passes on a response that is not a result, which is written to the record before its body is passed on. The first client
    * gets it; if the origin refused, all waiters do too. An ambiguous response is passed on only until another attempt may start (G1).
    */
-  async #pass(response: OriginResponse, type: NoResult): Promise<void> {
+  async #pass(response: OriginResponse, type: NoResult, reason: EndReason): Promise<void> {
     const { timers, settled } = this.#ports;
-    const step = this.#settlement.passed(type, { kind: "status", status: response.status }, response.headers);
+    const step = this.#settlement.passed(type, reason, response.headers);
     // The client of an accepted request gets what the record says; a body that nobody reads would keep a place (accepted-attempts.ts).
     if (step === null || this.#record.accepted !== undefined) {
       response.cancel();

@@ -8,7 +8,13 @@ import { type ExchangeHead, logNames } from "../request/message.ts";
 import { keySourceText } from "../request/problem-response.ts";
 import { type BeginsElsewhere, elsewhereResponse, type PlacedRecord } from "../elsewhere.ts";
 import type { ExchangeSpan } from "../traffic/exchange-reporter.ts";
-import type { FeatureActions, ObjectFeature, ObjectFeatures, ObjectKernel } from "../object-feature.ts";
+import type {
+  FeatureActions,
+  ObjectFeature,
+  ObjectFeatures,
+  ObjectFunctions,
+  ObjectKernel,
+} from "../object-feature.ts";
 import type { StepHook } from "../step-hook.ts";
 import { AttemptsInFlight } from "./attempts-in-flight.ts";
 import { EventOffsets } from "../resume/event-offsets.ts";
@@ -46,7 +52,7 @@ export class ExchangeRunner {
   readonly dues: readonly Due[];
   readonly #shared: SharedParts;
 
-  constructor(ports: ExchangePorts, features: ObjectFeatures) {
+  constructor(ports: ExchangePorts, features: ObjectFeatures, { judgeBody }: ObjectFunctions = {}) {
     const { attempts } = this;
     const isVerifying = (id: RecordId): boolean => verifications.isVerifying(id);
     // Features take steps too: the list is whole before the first step is taken.
@@ -79,6 +85,7 @@ export class ExchangeRunner {
       newKeys,
       room,
       offsets: new EventOffsets(),
+      judgeBody: judgeBody ?? null,
     };
     const forFeatures: ObjectKernel = {
       ...kernel,

@@ -70,9 +70,10 @@ export const LONGEST_ANSWER_MS = 15 * 60_000;
 /** The origin's request: the client's request with the number of the attempt. */
 export function originRequest(head: ExchangeHead, body: RequestBody, { attempt, accepted }: Started): OriginRequest {
   const { origin, method, url, headers, hasBody } = head.call;
-  const { timeoutMs, idleTimeoutMs } = head.rules;
+  const { timeoutMs, idleTimeoutMs, uncompressed } = head.rules;
   const totalMs = accepted === undefined ? null : timeoutMs + LONGEST_ANSWER_MS;
-  const pairs: HeaderPairs = [...headers, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
+  const own = uncompressed === true ? withoutCoding(headers) : headers;
+  const pairs: HeaderPairs = [...own, [ATTEMPT_HEADER, String(attempt.number)], ...traceHeaders(head, attempt)];
   return {
     names: logNames(head),
     origin,
@@ -84,6 +85,11 @@ export function originRequest(head: ExchangeHead, body: RequestBody, { attempt, 
     idleTimeoutMs,
     totalMs,
   };
+}
+
+/** Asks for a body as it is: what is in it counts. */
+function withoutCoding(headers: HeaderPairs): HeaderPairs {
+  return [...headers.filter(([name]) => name.toLowerCase() !== "accept-encoding"), ["accept-encoding", "identity"]];
 }
 
 /** Names the attempt as the parent of the origin's spans. Empty when the request has no trace. */

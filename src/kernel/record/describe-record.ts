@@ -257,6 +257,8 @@ export function reasonText(reason: EndReason): string {
   switch (reason.kind) {
     case "status":
       return `the origin answered ${reason.status}`;
+    case "body":
+      return `the origin answered ${reason.status}, and what its body has at ${reason.at} decided`;
     case "unreachable":
       return "no connection to the origin could be opened";
     case "dropped":

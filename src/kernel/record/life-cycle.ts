@@ -48,6 +48,9 @@ export function step(
   // Whatever it asks for: nobody knows what the key was for.
   if ((event.type === "request" || event.type === "claim") && isAbandoned(current))
     return applyRequest(record, current, event, policy, now);
+  // All of its attempts were refused, so nothing that the other request could change has happened.
+  if ((event.type === "request" || event.type === "claim") && policy.afterRefusal === "any" && isUndone(current))
+    return applyRequest(record, current, event, policy, now);
   switch (event.type) {
     case "request":
       if (event.fingerprint !== current.fingerprint && event.otherFingerprint !== current.fingerprint)
@@ -133,6 +136,11 @@ function remembered(record: ExpiringRecord): Remembered | null {
   const status = state === "completed" ? record.status : null;
   const expiresAt = timeAfter(record.expiresAt, durationMs(rememberMs - keptMs));
   return { state: "remembered", fingerprint, attempt: settledAttempt(attempt), policy, status, expiresAt };
+}
+
+/** Whether the key has had attempts, all of which certainly had no effect. */
+function isUndone(current: IdempotencyRecord): boolean {
+  return current.state === "failed" && !current.attempt.mayHaveActed;
 }
 
 /** `expired` is the record that has expired, if there was one. */

@@ -21,6 +21,9 @@ import { type AttemptId, type DurationMs, type EpochMs, type Fingerprint, finger
 export const UNKNOWN_RULES = ["hold", "verify", "retry"] as const;
 export type UnknownRule = (typeof UNKNOWN_RULES)[number];
 
+/** Which request may follow attempts that were all refused: the same one, or any with the key. */
+export const AFTER_REFUSAL_RULES = ["same", "any"] as const;
+
 /** When a shard tries a request that it has accepted, whose caller does not wait for it. */
 export interface Schedule {
   /** The most attempts. */
@@ -44,6 +47,8 @@ export interface Policy {
    * on. Absent: no longer than its record is kept otherwise.
    */
   readonly rememberMs?: DurationMs;
+  /** Set if a key whose attempts were all refused takes another request, too. */
+  readonly afterRefusal?: "any";
   /** When accepted requests are tried. Absent: the route accepts none. */
   readonly schedule?: Schedule;
   /** The events that a result has. Absent: none. */

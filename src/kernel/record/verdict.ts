@@ -32,6 +32,8 @@ export type UnansweredEnd = Exclude<AttemptEnd, { kind: "answered" }>;
 /** Why an attempt ended without a result. */
 export type EndReason =
   | { readonly kind: "status"; readonly status: number }
+  /** What is in the answer's body decided, by the rule at this pointer. */
+  | { readonly kind: "body"; readonly at: string; readonly status: number }
   | { readonly kind: "unreachable" | "dropped" | "timed-out" }
   /** The consumer that made the attempt says why. */
   | { readonly kind: "said"; readonly text: string };
@@ -54,6 +56,19 @@ export type StatusClass = `${1 | 2 | 3 | 4 | 5}xx`;
 
 /** A status, or all of a class. */
 export type StatusRule = number | StatusClass;
+
+/** What a result says that has one of these values at a pointer. */
+export interface BodyRule {
+  /** A JSON pointer (RFC 6901). */
+  readonly at: string;
+  /** `null`: any value but `null`. */
+  readonly equals: readonly BodyValue[] | null;
+  readonly is: Verdict;
+  /** The statuses whose bodies it is about. */
+  readonly statuses: readonly StatusRule[];
+}
+
+export type BodyValue = string | number | boolean;
 
 /** A route's statuses that are not results. A number counts before a class. The configuration forbids an entry that is in both lists. */
 export type VerdictLists = Readonly<Record<NoResult, readonly StatusRule[]>>;

@@ -259,7 +259,7 @@ const MAX_DIGITS = 17;
  * A number as ECMAScript writes it (RFC 8785, section 3.2.2.3); `null` if a double does not keep all of its digits and add none: then two
  * numbers that differ could become one.
  */
-function canonicalNumber(written: string): string | null {
+export function canonicalNumber(written: string): string | null {
   if (SHORT_WHOLE_NUMBER.test(written)) return written;
   if (written.length > MAX_NUMBER_LENGTH) return null;
   const [, whole = "", fraction = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(written) ?? [];

@@ -30,6 +30,8 @@ export const COUNTED_NAMES = {
   findings: VERIFICATION_FINDINGS,
   /** Attempts begun while as many others ran as the platform allows to call at once. */
   queued: ["queued"],
+  /** Results whose bodies would have counted, and could not be read. */
+  unreadable: ["unreadable"],
   /** Requests that an object had no record for, and whose keys begin in another layout (kernel/elsewhere.ts). */
   elsewhere: ["closed", "first"],
   /** Accepted requests that were given up. */

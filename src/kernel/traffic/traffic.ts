@@ -113,6 +113,11 @@ export class TrafficCounters {
     this.#count(route, "queued", "queued", 1, "more-comes");
   }
 
+  /** The body of a result would have counted, and could not be read. */
+  unreadable(route: string): void {
+    this.#count(route, "unreadable", "unreadable");
+  }
+
   verdict(route: string, verdict: AttemptVerdict): void {
     this.#count(route, "verdicts", verdict);
   }

@@ -413,6 +413,44 @@ describe("the mismatch", () => {
   });
 });
 
+describe("a route that takes other requests after a refusal", () => {
+  const JUDGED = { path: "/hold-verdicts" };
+  const other = { ...JUDGED, fingerprint: "other" };
+  const refused = came(1, "q1", 20, { ...JUDGED, status: 290, step: "refuse" });
+  const taken = came(2, "q2", 100, JUDGED);
+  const last = asked("q9", 9_000, 9_010, replayed(taken), { ...other, calm: true });
+  const rest = [asked("q2", 90, 130, reported(taken), other), taken, acted(taken), last] as const;
+
+  it("lets another follow one that the body says was refused", () => {
+    expectGood(story(asked("q1", 0, 40, reported(refused), JUDGED), refused, ...rest));
+  });
+
+  it.each([
+    ["may have acted", { status: 291, step: "ambiguous" }],
+    ["was refused in a body that did not come whole", { lastAt: null }],
+  ])("finds another that follows one that %s", (_what, more) => {
+    const open = { ...refused, ...more };
+    expectBad(story(asked("q1", 0, 40, reported(open), JUDGED), open, ...rest), "mismatch");
+  });
+
+  it("finds another on any other route", () => {
+    const plain = { path: "/hold" };
+    const [one, two] = [
+      { ...refused, ...plain, status: 503 },
+      { ...taken, ...plain },
+    ];
+    const others = { fingerprint: "other" };
+    const history = [
+      asked("q1", 0, 40, reported(one)),
+      one,
+      asked("q2", 90, 130, reported(two), others),
+      two,
+      acted(two),
+    ];
+    expectBad(story(...history, asked("q9", 9_000, 9_010, replayed(two), { ...others, ...CALM })), "mismatch");
+  });
+});
+
 describe("the gateway's problems", () => {
   const RULE = "honest problems";
 

@@ -20,7 +20,7 @@ import type {
 import { checkHistory } from "../check-history.ts";
 import { expect } from "vitest";
 import { GROUP_POLICIES } from "../../chaos/consumers.ts";
-import { AMBIGUOUS, POLICIES, REFUSED } from "../../chaos/routes.ts";
+import { AMBIGUOUS, POLICIES, REFUSED, SAID } from "../../chaos/routes.ts";
 
 export const KEY = "k";
 export const ANN = "Bearer ann";
@@ -28,7 +28,8 @@ export const BOB = "Bearer bob";
 
 /** The events, plus what every history has: a meta line, and a look at a disk on which nothing is overdue. */
 export function story(...events: readonly HistoryEvent[]): readonly HistoryEvent[] {
-  const settings = { policies: POLICIES, groups: GROUP_POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS };
+  const byBody = Object.values(SAID);
+  const settings = { policies: POLICIES, groups: GROUP_POLICIES, refused: REFUSED, ambiguous: AMBIGUOUS, byBody };
   const meta = { seed: "s", seconds: 1, startedAt: 0, ...settings };
   return [
     { type: "meta", ...meta },

@@ -19,6 +19,7 @@ import {
 
 const RUNS = { numRuns: 3000 };
 const memories = fc.constantFrom(undefined, ...REMEMBER_MS);
+const refusals = fc.constantFrom(undefined, "any" as const);
 const policies: readonly Policy["unknown"][] = ["retry", "hold", "verify"];
 
 function checkHistories(
@@ -27,8 +28,8 @@ function checkHistories(
   histories = history,
 ): void {
   fc.assert(
-    fc.property(histories, memories, (moments, rememberMs) => {
-      check(play(moments, unknown, rememberMs), moments);
+    fc.property(histories, memories, refusals, (moments, rememberMs, afterRefusal) => {
+      check(play(moments, unknown, rememberMs, afterRefusal), moments);
     }),
     RUNS,
   );
@@ -306,10 +307,45 @@ describe("life cycle over any history", () => {
         if (event.type !== "request" || before === null || isAbandoned(before)) continue;
         const alive = step(before, { type: "tick" }, policy, now).record !== null;
         const differs = event.fingerprint !== before.fingerprint;
-        expect(reply.type === "key-reused").toBe(alive && differs);
+        const isUndone = before.state === "failed" && !before.attempt.mayHaveActed;
+        const isTaken = policy.afterRefusal === "any" && isUndone;
+        expect(reply.type === "key-reused").toBe(alive && differs && !isTaken);
         if (reply.type === "key-reused") expect(record).toBe(before);
       }
     });
+  });
+
+  it("takes another request as the next attempt only where that is allowed, and when no attempt of the key may have acted", () => {
+    let times = 0;
+    checkHistories(
+      (taken) => {
+        // An attempt that has begun may have acted, until it is known that it has not.
+        let mayHaveActed = false;
+        let isRunning = false;
+        for (const { event, reply, before, record, policy } of taken) {
+          if (reply.type === "start") {
+            const isNext = reply.record.attempt.number > 1;
+            if (isNext && before !== null && before.fingerprint !== reply.record.fingerprint) {
+              expect(policy.afterRefusal).toBe("any");
+              expect([mayHaveActed, isRunning]).toEqual([false, false]);
+              times += 1;
+            }
+            mayHaveActed = isNext && (mayHaveActed || isRunning);
+            isRunning = true;
+          }
+          if (reply.type === "settled" && event.type === "refused") isRunning = false;
+          if (reply.type === "settled" && event.type === "ambiguous") isRunning = true;
+          if (reply.type === "settled" && event.type === "renew") isRunning = true;
+          const isAbsent = reply.type === "settled" && event.type === "absent" && record?.state === "failed";
+          // Whoever releases a record whose outcome is unknown has decided that nothing took effect.
+          const isReleased = reply.type === "changed" && event.type === "release" && record?.policy.unknown !== "retry";
+          if (isAbsent || isReleased || record === null) [mayHaveActed, isRunning] = [false, false];
+        }
+      },
+      undefined,
+      operatedHistory,
+    );
+    expect(times).toBeGreaterThan(0);
   });
 
   it("numbers the attempts of one record 1, 2, 3 …", () => {

@@ -1,7 +1,7 @@
 // The exchanges of one shard on the storage of a real object, with everything else under the test's control: when the origin
 // answers, whether it is reachable, when a client leaves.
 
-import { objectFeatures } from "../../../src/features/object.ts";
+import { objectFeatures, objectFunctions } from "../../../src/features/object.ts";
 import type { Due } from "../../../src/kernel/due.ts";
 import type { StepHook } from "../../../src/kernel/step-hook.ts";
 import { connect } from "cloudflare:sockets";
@@ -110,6 +110,7 @@ export async function withExchanges(
         storage: { sql: { exec }, transactionSync },
       },
       objectFeatures,
+      objectFunctions,
     );
     await test({
       world,

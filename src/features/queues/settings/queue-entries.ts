@@ -209,6 +209,7 @@ export const QUEUE_INHERITS: readonly string[] = [
   "max_response_body",
   "forward_key",
   "remember",
+  "verdicts", // feature: verdicts
   "publish",
   "note",
   "log",

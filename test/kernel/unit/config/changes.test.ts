@@ -285,6 +285,11 @@ const ATTEMPTS: Cases = {
   verify: [["/by-key/{key}", "/of/{key}", { unknown: "verify" }]],
   refused: [[[503], [429]]],
   ambiguous: [[[502], [504]]],
+  // feature: verdicts begins
+  verdicts: [[[], [{ at: "/error", is: "refused" }]]],
+  "verdicts.equals": [[null, "busy"]],
+  "verdicts.status": [[["2xx"], [200]]],
+  // feature: verdicts ends
   wait: [["10s", "5s"]],
   max_response_body: [["10MB", "1MB"]],
   log: [
@@ -374,6 +379,7 @@ const ROUTES: Cases = {
     ["none", "charge", { ...RETRY, key_from: ["json:/id"] }], // feature: key-sources
     ["charge", "refund", RETRY],
   ],
+  after_refusal: [["same", "any"]],
   on_store_failure: [["closed", "open", RETRY]],
   duplicate: [
     ["reject", "wait"],
@@ -471,6 +477,7 @@ const CLAIMS: Cases = {
 /** What a table needs beside one of its members. */
 const MEMBERS: Table = {
   publish: [{ to: "line", type: "paid" }],
+  verdicts: [{ at: "/error", is: "refused" }], // feature: verdicts
   give_up: {},
   new_keys: "NEW_KEYS",
   cors: { origins: ["https://shop.example.com"] },

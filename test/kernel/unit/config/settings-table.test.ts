@@ -88,6 +88,7 @@ describe("the table of settings", () => {
   const needed = (name: string) => {
     if (name.startsWith("give_up.")) return 'async = "prefer"';
     if (name.startsWith("publish.")) return 'publish = [{ to = "audit", type = "done" }]';
+    if (name.startsWith("verdicts.")) return 'verdicts = [{ at = "/error", is = "refused" }]';
     if (name === "note.excerpt_retention") return "note.excerpt = 100";
     if (name.startsWith("cors.")) return 'cors.origins = ["https://shop.example.com"]';
     return "";
@@ -96,11 +97,14 @@ describe("the table of settings", () => {
   it.each(ROWS.filter(({ default: text }) => text.startsWith("`")))("says of $name what applies by default", (row) => {
     const others = needed(row.name);
     const value = row.default.slice(1, -1);
+    const [, ofRule] = /^verdicts\.(.*)$/.exec(row.name) ?? [];
     const [, member] = /^publish\.(.*)$/.exec(row.name) ?? [];
     const written = parse(
-      member === undefined
-        ? `${others}\n${row.name} = ${value}`
-        : `publish = [{ to = "audit", type = "done", ${member} = ${value} }]`,
+      ofRule !== undefined
+        ? `verdicts = [{ at = "/error", is = "refused", ${ofRule} = ${value} }]`
+        : member === undefined
+          ? `${others}\n${row.name} = ${value}`
+          : `publish = [{ to = "audit", type = "done", ${member} = ${value} }]`,
     );
     const configWith = (settings: object) =>
       isGateway(row.name)
@@ -123,6 +127,7 @@ describe("the table of settings", () => {
       "fingerprint.only",
       "lock",
       "verify",
+      "verdicts.equals", // feature: verdicts
       "publish.step", // feature: outbox
       "note.label",
       "note.excerpt",

@@ -1,0 +1,23 @@
+// What a feature says of answers whose status says that they are results, by what is in their bodies (ObjectFunctions.judgeBody).
+
+import type { RouteRules } from "./config/resolved.ts";
+import type { NoResult } from "./record/verdict.ts";
+import type { HeaderPairs } from "./request/headers.ts";
+
+/** An answer of the origin of which no byte of its body has been read. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: HeaderPairs;
+}
+
+/**
+ * What has to be read of an answer whose status says that it is a result, before anything of it is stored or sent. `null`: nothing of its body counts.
+ * `unreadable`: something would, and cannot be read.
+ */
+export type JudgeBody = (answer: AnswerHead, rules: RouteRules) => BodyQuestion | "unreadable" | null;
+
+/** What the whole body says. */
+export type BodyQuestion = (body: Uint8Array) => Promise<BodyVerdict | "unreadable">;
+
+/** `at`: the pointer of the rule that decided. */
+export type BodyVerdict = { readonly is: NoResult; readonly at: string } | { readonly is: "result" };
