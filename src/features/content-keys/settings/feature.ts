@@ -211,18 +211,33 @@ function uncomparedRequest(
   return [{ path: `${place("key_from", "fingerprint")}.key_from`, code: "settings-contradict", message }];
 }
 
-/** An origin that knows keys would take an equal operation after the window for a retry of the first. */
+/**
+ * Who knows keys would take an equal operation after the window for a retry of the first: the origin, and the next service to which a result is published
+ * with the key of a step. Another feature's setting is known by name alone.
+ */
 function forwardedKey({ all, isKnown, place }: InForce<ContentKeySettings>): readonly ConfigProblem[] {
-  if (!isKnown("forward_key") || all.forward_key.kind !== "step") return [];
-  const message =
-    "does not go with keys from content (key_from with digest), because the origin would get the same key again for an equal operation after the window: " +
-    'write "client"';
+  const published: unknown = Reflect.get(all, "publish");
+  const hasStep = Array.isArray(published) && published.some((one: object) => Reflect.get(one, "step") !== undefined);
+  const why = "would get the same key again for an equal operation after the window";
   return [
-    {
-      path: `${place("forward_key", "key_from")}.forward_key`,
-      code: "settings-contradict",
-      message,
-      fix: valueFix("client"),
-    },
+    ...(!isKnown("forward_key") || all.forward_key.kind !== "step"
+      ? []
+      : [
+          {
+            path: `${place("forward_key", "key_from")}.forward_key`,
+            code: "settings-contradict" as const,
+            message: `does not go with keys from content (key_from with digest), because the origin ${why}: write "client"`,
+            fix: valueFix("client"),
+          },
+        ]),
+    ...(hasStep
+      ? [
+          {
+            path: `${place("key_from")}.key_from`,
+            code: "settings-contradict" as const,
+            message: `has digest, and publish has a step, whose receiver ${why}: leave out step, or digest`,
+          },
+        ]
+      : []),
   ];
 }

@@ -249,9 +249,13 @@ it("operators find such a key by its text, see where it comes from, and count it
   await own.gateway.stop();
   const vars = {
     IDEMPOTENCY: { origin: own.origin.url, log: "all", shards: 1 },
-    ROUTES: [{ path: "/pay", ...REPLAY }],
+    ROUTES: [
+      { path: "/pay", ...REPLAY },
+      { path: "/sealed", ...REPLAY, encrypt_responses: true },
+    ],
   };
-  const gateway = await own.gateway.restart({ vars, bindings: { ADMIN_TOKEN } });
+  const bindings = { ADMIN_TOKEN, ENCRYPTION_SECRET: "a-secret-of-more-than-thirty-two-characters" };
+  const gateway = await own.gateway.restart({ vars, bindings });
   const operator: readonly HeaderPair[] = [["Authorization", `Bearer ${ADMIN_TOKEN}`]];
   const read = (path: string): Promise<RawResponse> =>
     own.send({ method: "GET", path: `/_onceway${path}`, headers: operator, body: null });
@@ -269,7 +273,16 @@ it("operators find such a key by its text, see where it comes from, and count it
   const metrics = (await read("/metrics")).body.toString();
   expect(metrics).toContain('onceway_content_keys_total{route="/pay",use="repeated"} 1');
   expect(metrics).toContain('onceway_content_keys_total{route="/pay",use="key-reused"} 1');
-  await expect.poll(() => gateway.output().split('"keySource":"content"').length - 1).toBe(3);
+  const sealed = { ...message, path: "/sealed" };
+  const kept = await own.send(sealed);
+  expect([marksOf(kept), marksOf(await own.send(sealed))]).toEqual([
+    [201, "first", SOURCE],
+    [201, "replayed", SOURCE],
+  ]);
+  expect(jsonOf(await read("/records?route=%2Fsealed"))).toMatchObject({
+    records: [{ encrypted: true, request: { fromContent: true } }],
+  });
+  await expect.poll(() => gateway.output().split('"keySource":"content"').length - 1).toBe(5);
   await removeGateway(gateway);
   await own.origin.close();
 });

@@ -65,6 +65,21 @@ describe("the entry", () => {
   });
 });
 
+// feature: outbox begins
+it("contradicts a step for whoever gets the result's event", () => {
+  const DESTINATIONS = [{ name: "next", queue: "NEXT" }];
+  const published = (more: Fields): Fields => ({
+    ROUTES: [{ path: "/pay", ...settings({}), publish: [{ to: "next", type: "paid", ...more }] }],
+    DESTINATIONS,
+    NEXT: {},
+  });
+  expect(problemsOf(published({ step: "ship" })).map(({ message }) => message)).toEqual([
+    expect.stringContaining("publish has a step"),
+  ]);
+  expect(configOf(published({})).routes).toHaveLength(1);
+});
+// feature: outbox ends
+
 describe("what it contradicts", () => {
   it.each([
     ["a scope that strangers share", {}, { scope: ["none"] }, "scope: (none) names no credential"],
