@@ -224,7 +224,7 @@ function writeProject(folder: string, { file, text, main }: PlannedFile, answers
   const versions = versionsFor(resolve(folder));
   files.set(manifest, `${JSON.stringify(projectPackage(answers.name, versions, before, isHono), null, 2)}\n`);
   const secrets = join(folder, ".dev.vars");
-  if (!existsSync(secrets)) files.set(secrets, `ADMIN_TOKEN=${randomBytes(32).toString("hex")}\n`);
+  if (!existsSync(secrets)) files.set(secrets, `ADMIN_TOKEN=${randomBytes(32).toString("hex")}\nONCEWAY_PLACE=local\n`);
   write(files, secrets);
   console.log(projectSteps(folder, answers, isOwn ? program : null, versions.node !== null));
 }

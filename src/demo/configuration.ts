@@ -57,6 +57,8 @@ compatibility_flags = ["enable_request_signal"]
 durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
 migrations = [{ tag = "v1", new_sqlite_classes = ["KeyShard"] }]
 
+vars.ONCEWAY_PLACE = "local"
+
 [vars.IDEMPOTENCY]
 origin = ${quote(originUrl)}
 scope = ["header:authorization"]

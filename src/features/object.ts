@@ -12,6 +12,7 @@ import { digestMultipart } from "./forms/object/digested-multipart.ts"; // featu
 import { observeObject } from "./observe/object/feature.ts"; // feature: observe
 import { lookUpObject } from "./look-up/object/feature.ts"; // feature: look-up
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
+import { tracedPlace } from "./placement/object/traced-place.ts"; // feature: placement
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
 import { judgeBody } from "./verdicts/object/judge-body.ts"; // feature: verdicts
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
@@ -33,4 +34,5 @@ export const objectFeatures: ObjectFeatures = [
 export const objectFunctions: ObjectFunctions = {
   judgeBody, // feature: verdicts
   digestMultipart, // feature: forms
+  placeOf: tracedPlace, // feature: placement
 };

@@ -14,6 +14,7 @@ import type { Started } from "./record/record.ts";
 import type { EpochMs, RecordId } from "./record/units.ts";
 import type { StepHook } from "./step-hook.ts";
 import type { StoredRequest } from "./store/stored-request.ts";
+import type { ObjectPlace } from "./traffic/exchange-reporter.ts";
 
 /** What an object gives to its features. */
 export interface ObjectKernel extends KernelParts {
@@ -59,6 +60,8 @@ export interface ObjectFunctions {
   readonly digestMultipart?: DigestMultipart;
   /** Without it a status alone decides what an answer means. */
   readonly judgeBody?: JudgeBody;
+  /** Finds out where the object runs. */
+  readonly placeOf?: (env: Readonly<Record<string, unknown>>) => ObjectPlace;
 }
 
 /**

@@ -7,7 +7,7 @@ import { layoutTitle, shardCount } from "../kernel/config/layout.ts";
 import { protectsKeys, type Route } from "../kernel/config/resolved.ts";
 import { scopeNames } from "../kernel/config/scope-part.ts";
 import { type EpochMs, epochMs } from "../kernel/record/units.ts";
-import type { ShardsTogether } from "../kernel/object/gathering.ts";
+import { placesTogether, type ShardsTogether } from "../kernel/object/gathering.ts";
 import type { ShardCounts } from "../kernel/object/operator-calls.ts";
 import type { CountedByShard } from "../kernel/object/totals.ts";
 import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held-rows.ts";
@@ -100,6 +100,7 @@ function countLayout(
     dayRequests: closed.reduce((sum, { left }) => sum + (left?.dayRequests ?? 0), 0),
     ...openCounts(answers),
     lastExpiresAt: answers.reduce<EpochMs | null>((last, one) => latestOf(last, one.lastExpiresAt), null),
+    places: placesTogether(answers),
     unreachable: asked.filter(({ answer }) => answer === null).map(({ shard }) => shard),
   };
 }

@@ -126,6 +126,13 @@ function trafficFamilies(totals: readonly RouteNumbers[]): readonly MetricFamily
       "Time of an exchange in its shard without the origin's, and without waiting for others.",
       (labels, { gateway }) => histogram(labels, gateway),
     ),
+    ofRoutes(
+      "hop_seconds",
+      "histogram",
+      "Way from the Worker to the shard and back; of one request of a route in a second, or of each with server_timing.",
+      // Only routes that have been measured: a histogram of samples counts nothing.
+      (labels, { hop }) => (hop === undefined ? [] : histogram(labels, hop)),
+    ),
   ];
 }
 

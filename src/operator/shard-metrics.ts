@@ -1,7 +1,7 @@
 // The metrics of what shards hold. Whatever is only added up, or compared for its largest, has one series for all of them: each line is read
 // at every scrape and kept by Prometheus. By shard is what an alert names shards by; of a large layout, that has one series for all of its shards.
 
-import type { GatherAnswer, ShardsTogether } from "../kernel/object/gathering.ts";
+import { type GatherAnswer, placesTogether, type ShardsTogether } from "../kernel/object/gathering.ts";
 import type { ShardNumbers } from "../kernel/object/operator-calls.ts";
 import { type RouteNumbers, sumOf as sumOfCounts } from "../kernel/traffic/route-counters.ts";
 import type { UnreachableObject } from "./ask-shards.ts";
@@ -100,6 +100,7 @@ export function shardFamilies(scraped: ScrapedObjects, isByShard: boolean): read
       "For how long the alarm's most overdue work has been due; 0 when none is.",
       ({ overdueMs }) => overdueMs / 1000,
     ),
+    ...placeFamilies(all, isByShard),
   ];
 }
 
@@ -183,6 +184,21 @@ const COUNTED: readonly (readonly [state: string, value: ValueOf])[] = [
   ["failed", ({ failed }) => failed],
   ["unknown", ({ unknown }) => unknown],
 ];
+
+/** None where nobody finds it out. With each shard's own, the sum over shards is the same. */
+function placeFamilies(all: readonly LabelledNumbers[], isByShard: boolean): readonly MetricFamily[] {
+  const alike = Map.groupBy(all, ({ layout, shard }) => (isByShard ? `${layout} ${shard}` : layout));
+  const samples = [...alike.values()].flatMap((some) => {
+    const [first] = some;
+    if (first === undefined) return [];
+    const { layout, shard } = first;
+    const labels = isByShard ? { layout, shard } : { layout };
+    const places = placesTogether(some.map(({ numbers }) => numbers));
+    return Object.entries(places).map(([colo, objects]) => metricSample({ ...labels, colo }, objects));
+  });
+  const help = "Shards by the data centre that they run in.";
+  return samples.length === 0 ? [] : [gauge("shard_place", help, samples)];
+}
 
 /** Every layout has all its states, so that a sum over them is the number of objects that answered. */
 export function layoutFamily(scraped: ScrapedObjects): MetricFamily {

@@ -112,20 +112,19 @@ function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
-export function viewGatheredShard(
-  address: LayoutShardAddress,
-  counts: Omit<ShardCountsView, "shard" | "layout">,
-): ShardCountsView {
+/** A shard's counts, with its own place among its places. */
+type ShownCounts = Omit<ShardCountsView, "shard" | "layout" | "place"> & {
+  readonly places?: Readonly<Record<string, number>>;
+};
+
+export function viewGatheredShard(address: LayoutShardAddress, counts: ShownCounts): ShardCountsView {
   return viewShard(shardTitle(address), address.layout, counts);
 }
 
-export function viewShard(
-  shard: string,
-  layout: string,
-  counts: Omit<ShardCountsView, "shard" | "layout">,
-): ShardCountsView {
+export function viewShard(shard: string, layout: string, counts: ShownCounts): ShardCountsView {
   const { inFlight, failed, unknown, atLeast, bytes, waiting } = counts;
   const { oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken } = counts;
   const open = { inFlight, waiting, failed, unknown, atLeast };
-  return { shard, layout, ...open, oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken, bytes };
+  const [place = null] = Object.keys(counts.places ?? {});
+  return { shard, layout, ...open, oldestMs, oldestUnknownMs, oldestWaitingMs, placesTaken, bytes, place };
 }

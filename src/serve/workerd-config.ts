@@ -4,6 +4,7 @@
 
 import { readdir } from "node:fs/promises";
 import { extname } from "node:path";
+import { PLACE_BINDING } from "../kernel/config/read.ts";
 
 /** The value of a Worker's variable. */
 export type VariableValue =
@@ -54,7 +55,7 @@ export interface WorkerdSetup {
 
 export async function workerdConfig(setup: WorkerdSetup): Promise<string> {
   const { compatibility } = setup;
-  const variables = variableList(setup.vars);
+  const variables = variableList({ [PLACE_BINDING]: "local", ...setup.vars });
   const secrets = setup.secrets.map((name) => `(name = ${quoteText(name)}, fromEnvironment = ${quoteText(name)})`);
   const objects = setup.objects.map(
     ({ name, className }) => `(name = ${quoteText(name)}, durableObjectNamespace = ${quoteText(className)})`,

@@ -11,7 +11,7 @@ import type { LedgerSql } from "../kernel/store/schema.ts";
 import { storeSync } from "../kernel/store/store-error.ts";
 import { heldRows } from "../kernel/store/tables.ts";
 import { KnownRows } from "../kernel/store/known-rows.ts";
-import { ExchangeReporter } from "../kernel/traffic/exchange-reporter.ts";
+import { ExchangeReporter, type ObjectPlace } from "../kernel/traffic/exchange-reporter.ts";
 import { ObjectAlarm } from "../kernel/object/alarm.ts";
 import { IsolateWork } from "../kernel/object/isolate-work.ts";
 import { bindingIn, limiterIn } from "../kernel/object/bindings.ts";
@@ -53,8 +53,8 @@ export class KeyShard extends ittyDurable() {
       this.#alarm.moveTo(epochMs(Date.now() + afterMs)),
     );
     this.#alarm = new ObjectAlarm(storage, () => this.#exchanges.nextDeadline());
-    const dataset = bindingIn(env, "METRICS");
     const timers = new ObjectTimers();
+    const place = objectFunctions.placeOf?.(env) ?? null;
     const isBusy = (): boolean => this.#exchanges.attempts.count > 0;
     const totals = new KnownRows(storage.sql, "totals");
     const traffic = new ShardTraffic({ counts: ledger.counts, totals, timers, isBusy, name: state.id.name });
@@ -73,7 +73,7 @@ export class KeyShard extends ittyDurable() {
         shard: state.id.name ?? "",
         env,
         storage,
-        reporter: new ExchangeReporter(state.id.name ?? "", traffic.own, { dataset }),
+        reporter: reporterOf(state.id.name ?? "", traffic, env, place),
       },
       objectFeatures,
       objectFunctions,
@@ -85,6 +85,7 @@ export class KeyShard extends ittyDurable() {
       list: new RecordList(storage.sql, ledger.numbers),
       steps,
       closing: () => actions.closing?.() ?? null,
+      place,
       databaseBytes: () => storage.sql.databaseSize,
       placesTaken: () => this.#exchanges.attempts.accepted,
       verificationEnd: (id) => this.#exchanges.verificationEnd(id),
@@ -92,9 +93,9 @@ export class KeyShard extends ittyDurable() {
       left: () => traffic.left(Date.now()),
       timers,
     });
-    const numbers = (): ShardNumbers => ({
+    const numbers = async (): Promise<ShardNumbers> => ({
+      ...(await operator.countsAndPlace()),
       ...traffic.numbers(),
-      ...operator.counts(),
       callsInFlight: this.#exchanges.attempts.count,
       overdueMs: this.#exchanges.overdueMs(),
       features: Object.fromEntries(features.map((feature) => [feature.name, feature.numbers?.() ?? null])),
@@ -106,8 +107,8 @@ export class KeyShard extends ittyDurable() {
       ...features.flatMap(({ calls = [] }) => calls),
       ...gathererOf(storage.sql, env).calls,
       answerCall(OPERATOR_CALLS.numbers, numbers),
-      answerCall(REPORT_CALL, ({ hoursFrom }) => ({
-        numbers: numbers(),
+      answerCall(REPORT_CALL, async ({ hoursFrom }) => ({
+        numbers: await numbers(),
         hours: traffic.lastDay(Date.now()).filter(({ at }) => at >= hoursFrom),
       })),
       answerCall(ALIVE_CALL, () => undefined),
@@ -128,6 +129,18 @@ export class KeyShard extends ittyDurable() {
     const firedFor = info === undefined ? now : epochMs(info.scheduledTime);
     doDueWork(this.#exchanges.dues, this.#alarm, now, firedFor);
   }
+}
+
+function reporterOf(
+  name: string,
+  { own }: ShardTraffic,
+  env: Readonly<Record<string, unknown>>,
+  place: ObjectPlace | null,
+): ExchangeReporter {
+  return new ExchangeReporter(name, own, {
+    dataset: bindingIn(env, "METRICS"),
+    ...(place === null ? null : { place }),
+  });
 }
 
 /** An object that gathers keeps no records and adds up for nobody else. */

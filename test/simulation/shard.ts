@@ -99,6 +99,7 @@ export class Shard {
       list: new RecordList(storage.sql, this.#ledger.numbers),
       steps,
       closing: () => actions.closing?.() ?? null,
+      place: null,
       databaseBytes: () => 0,
       placesTaken: () => this.exchanges.attempts.accepted,
       verificationEnd: (id) => this.exchanges.verificationEnd(id),

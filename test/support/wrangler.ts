@@ -6,6 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse, stringify } from "smol-toml";
+import { PLACE_BINDING } from "../../src/kernel/config/read.ts";
 import type { WorkerCompatibility, VariableValue } from "../../src/serve/workerd-config.ts";
 import { spawnGroup } from "./process-group.ts";
 import type { ProcessGroup } from "./process-group.ts";
@@ -43,7 +44,7 @@ export async function writeWranglerToml(dir: string, options: TomlOptions): Prom
     main: options.main,
     compatibility_date: compatibility.date,
     compatibility_flags: compatibility.flags,
-    vars: options.vars,
+    vars: { [PLACE_BINDING]: "local", ...options.vars },
     durable_objects: { bindings: [{ name: "KEY_SHARD", class_name: "KeyShard" }] },
     migrations: [{ tag: "v1", new_sqlite_classes: ["KeyShard"] }],
   };

@@ -266,6 +266,9 @@ export const OPERATOR_PORT_BINDING = "ONCEWAY_OPERATOR_PORT";
 /** Where `onceway serve --process` puts the process's number. */
 export const PROCESS_BINDING = "ONCEWAY_PROCESS";
 
+/** Says where the objects run, or at which address they ask; without it they ask Cloudflare. */
+export const PLACE_BINDING = "ONCEWAY_PLACE";
+
 /** Whether this is a variable of the gateway's configuration, which may not come as anything else. */
 export function isConfiguration(name: string): boolean {
   return /^(?:(?:IDEMPOTENCY|IDENTITIES|OPERATOR_API|ACCESS)$|ROUTES|QUEUES|CONSUMERS|DESTINATIONS|OPERATORS)/.test(

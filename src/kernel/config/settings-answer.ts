@@ -82,7 +82,8 @@ export const answerTexts: TextsOf<typeof answerSettings> = {
     onChange: "applies at once",
   },
   server_timing: {
-    description: "Whether responses say in `Server-Timing` where their time went.",
+    description:
+      "Whether responses say in `Server-Timing` where their time went, how long the way to the object was, and where that runs.",
     onChange: "applies at once",
   },
 };

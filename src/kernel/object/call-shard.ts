@@ -119,7 +119,11 @@ async function send(namespace: DurableObjectNamespace, at: Addressed): Promise<R
     return withRetries(() => offer(exchange, (stream) => post(namespace, at, OFFER_CALL, stream)), names);
   }
   const message = encodeExchange(exchange);
-  return withRetries(() => post(namespace, at, EXCHANGE_CALL, message), names);
+  const { timer } = exchange;
+  return withRetries(() => {
+    if (timer !== undefined) timer.sentMs = performance.now();
+    return post(namespace, at, EXCHANGE_CALL, message);
+  }, names);
 }
 
 /** A stub that has failed stays broken (platform rule), so each try has its own. */

@@ -117,6 +117,7 @@ export class ExchangeRunner {
     const answer = given instanceof Promise ? await given : given;
     // Not the end of the exchange, which another object reports.
     if ("kind" in answer) return elsewhereResponse(answer);
+    this.#shared.reporter.hopped(head.hops);
     const response = this.#finish(span, answer);
     const { contentKey } = head.rules;
     if (contentKey !== undefined) response.headers.set(KEY_SOURCE_HEADER, keySourceText(contentKey));

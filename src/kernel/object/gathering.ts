@@ -9,7 +9,7 @@ import { COUNTED_STATES } from "../record/record.ts";
 import { epochMs } from "../record/units.ts";
 import type { RouteNumbers } from "../traffic/route-counters.ts";
 import type { HourOfShard } from "./kept-counts.ts";
-import type { ClosedState, ShardNumbers } from "./operator-calls.ts";
+import type { ClosedState, PlaceCounts, ShardCounts, ShardNumbers } from "./operator-calls.ts";
 import type { CountedByShard } from "./totals.ts";
 
 /** Asks an object for all of its numbers, and for its counts of each hour from one on. */
@@ -254,8 +254,17 @@ function sumOf(all: readonly HeldNumbers[], counters: readonly RouteNumbers[]): 
       all.flatMap(({ closed }) => closed ?? []),
       counters,
     ),
+    places: placesTogether(all),
     lastExpiresAt: expiries.length === 0 ? null : epochMs(Math.max(...expiries)),
   };
+}
+
+/** How many of these objects run where. */
+export function placesTogether(all: readonly Pick<ShardCounts, "places">[]): PlaceCounts {
+  const sums = new Map<string, number>();
+  for (const { places = {} } of all)
+    for (const [place, count] of Object.entries(places)) sums.set(place, (sums.get(place) ?? 0) + count);
+  return Object.fromEntries([...sums].toSorted(([, one], [, other]) => other - one));
 }
 
 function closedTogether(all: readonly ClosedState[], routes: readonly RouteNumbers[]): ClosedState | null {

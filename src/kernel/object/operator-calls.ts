@@ -10,6 +10,7 @@ import { type TimelineEvent, timelineOf, unknownReason } from "../record/timelin
 import { type EpochMs, type RecordId, epochMs, recordId } from "../record/units.ts";
 import type { HeaderPairs } from "../request/headers.ts";
 import { decodeMessage } from "../request/message.ts";
+import type { ObjectPlace } from "../traffic/exchange-reporter.ts";
 import type { CountedByShard, LeftCounts } from "./totals.ts";
 import { readStoredBody } from "./answers.ts";
 import type { ResponseHead } from "./exchange-answer.ts";
@@ -76,7 +77,12 @@ export interface ShardCounts extends Omit<OpenCounts, "atLeast"> {
   readonly closed: ClosedState | null;
   /** When all finished records have expired, at most an eighth of a retention too late; `null` without any. */
   readonly lastExpiresAt: EpochMs | null;
+  /** Where the object runs, with a 1; of several objects how many run where. Absent: nobody finds it out. */
+  readonly places?: PlaceCounts;
 }
+
+/** By the code of a data centre, or a word. */
+export type PlaceCounts = Readonly<Record<string, number>>;
 
 /** An object in which no key begins any more. */
 export interface ClosedState extends ObjectClosing {
@@ -112,6 +118,7 @@ export interface OperatorPorts {
   readonly list: RecordList;
   readonly steps: Pick<RecordSteps, "see" | "change" | "note" | "whyNot">;
   readonly closing: () => ObjectClosing | null;
+  readonly place: ObjectPlace | null;
   readonly databaseBytes: () => number;
   readonly placesTaken: () => number;
   /** Waits for the end of a verification of the record that is under way. Whether there was one. */
@@ -197,7 +204,19 @@ export class OperatorCalls {
       bytes: databaseBytes(),
       closed: this.#closed(),
       lastExpiresAt: list.lastExpiry(),
+      ...this.#places(),
     };
+  }
+
+  #places(): Pick<ShardCounts, "places"> {
+    const known = this.#ports.place?.known ?? null;
+    return known === null ? {} : { places: { [known]: 1 } };
+  }
+
+  /** For operators, who also want to see where the object runs. */
+  async countsAndPlace(): Promise<ShardCounts> {
+    await this.#ports.place?.find();
+    return this.counts();
   }
 
   #closed(): ClosedState | null {
@@ -213,7 +232,7 @@ export class OperatorCalls {
       answerCall(OPERATOR_CALLS.list, (query) => this.list(query)),
       answerCall(OPERATOR_CALLS.inspect, (id) => this.inspect(id)),
       answerCall(OPERATOR_CALLS.has, (id) => this.#ports.ledger.has(id)),
-      answerCall(OPERATOR_CALLS.counts, () => this.counts()),
+      answerCall(OPERATOR_CALLS.counts, () => this.countsAndPlace()),
       answerCall(OPERATOR_CALLS.sessions, () => this.sessions()),
       answerCall(OPERATOR_CALLS.endSessions, () => this.endSessions()),
       respondToCall(CHANGE_CALL, (request) => this.#changeOne(request)),

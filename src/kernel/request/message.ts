@@ -21,6 +21,7 @@ import type { RequestEncryption } from "../encryption/encryption.ts";
 import type { FingerprintParts } from "./fingerprint.ts";
 import type { HeaderPairs } from "./headers.ts";
 import type { PreviousLayouts } from "../elsewhere.ts";
+import type { HopTimer, MeasuredHop } from "../traffic/hop-meter.ts";
 import type { OriginKey } from "./origin-key.ts";
 import type { KeyCount } from "./scope.ts";
 import type { StoredState } from "../verify/judge-state.ts";
@@ -161,6 +162,8 @@ export interface ExchangeHead {
   /** `null` when the origin cannot be asked. */
   readonly verification: Verification | null;
   readonly telemetry: RouteTelemetry;
+  /** What the Worker has measured before; absent: nothing. */
+  readonly hops?: readonly MeasuredHop[];
   /** Only in messages of `encrypt_responses` routes. */
   readonly encryption?: RequestEncryption;
   /** Only where the route limits new keys. */
@@ -193,6 +196,8 @@ export interface ExchangeRequest extends ExchangeMessage {
   /** What the record is to note of the request. Only a shard needs it; absent: the head has it already. */
   readonly note?: () => Promise<NotedRequest | null>;
   readonly namesIn: NamesIn;
+  /** Only where the way to the object is measured. */
+  readonly timer?: HopTimer;
   /** Frees the memory of `body`, which cannot be sent afterwards. May be called more than once. */
   free(): void;
 }

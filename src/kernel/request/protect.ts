@@ -5,7 +5,8 @@ import type { Origin, Route } from "../config/resolved.ts";
 import { outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { instanceOf } from "../record/units.ts";
-import type { ExchangeReporter, ExchangeSpan } from "../traffic/exchange-reporter.ts";
+import { type ExchangeReporter, type ExchangeSpan, TIMING_HEADER } from "../traffic/exchange-reporter.ts";
+import type { HopTimer } from "../traffic/hop-meter.ts";
 import { REPORT_HEADER } from "../traffic/platform-span.ts";
 import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.ts";
 import { readExchange, type ReadPorts } from "./exchange-request.ts";
@@ -88,11 +89,14 @@ async function answer(
   if (known !== null) return reporter.finish(span, known, "replay");
   const isCached = asked !== null && replays.isAskedAgain(recordId);
   const message = await withNote(request);
-  const response = await callShard(route, isCached ? toCache(message) : message);
+  const timer = reporter.hops.begin(span);
+  const measured = withHops(isCached ? toCache(message) : message, timer, reporter);
+  const response = await callShard(route, measured);
   // Nothing is down, so failing open is not meant: a retry would act again.
   if (response === "nowhere") return null;
   if (response !== null) {
-    const given = reporter.takeReport(span, response) ? withoutReport(response) : response;
+    const report = reporter.takeReport(span, timer, response);
+    const given = report === null ? response : withoutReport(response, report.timing);
     return isCached ? replays.keep(given, asked, Date.now()) : given;
   }
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
@@ -113,10 +117,27 @@ function toCache(exchangeRequest: ExchangeRequest): ExchangeRequest {
 }
 
 /** A copy, because headers from an object cannot be changed. */
-function withoutReport({ status, statusText, headers, body }: Response): Response {
+function withoutReport({ status, statusText, headers, body }: Response, timing: string | null): Response {
   const copy = new Response(body, { status, statusText, headers, encodeBody: "manual" });
   copy.headers.delete(REPORT_HEADER);
+  if (timing !== null) copy.headers.append(TIMING_HEADER, timing);
   return copy;
+}
+
+/** Carries what was measured before, and has this call measured if there is a timer. */
+function withHops(request: ExchangeRequest, timer: HopTimer | null, { hops }: ExchangeReporter): ExchangeRequest {
+  const before = hops.take();
+  if (timer === null && before.length === 0) return request;
+  const { head } = request;
+  return {
+    ...request,
+    ...(timer === null ? null : { timer }),
+    head: {
+      ...head,
+      ...(before.length === 0 ? null : { hops: before }),
+      ...(timer === null ? null : { telemetry: { ...head.telemetry, isMeasured: true } }),
+    },
+  };
 }
 
 /** Whether the body can still go elsewhere: a stream that has been read, or bytes that a shard has taken, cannot. */

@@ -7,6 +7,7 @@ import { isKnownTrouble, isTrouble, type LogRule, type ExchangeOutcome } from ".
 import { keyHashOf } from "../record/units.ts";
 import { logFailure } from "./bookkeep.ts";
 import { addReport, attributesOf, type PlatformSpan, type PlatformTracing, reportIn } from "./platform-span.ts";
+import { HopMeter, type HopTimer, type MeasuredHop } from "./hop-meter.ts";
 import { spanIdOf, type TraceContext } from "./trace-context.ts";
 import type { ExchangeReport, TrafficCounters } from "./traffic.ts";
 
@@ -17,6 +18,8 @@ export interface RouteTelemetry {
   readonly trace: TraceContext | null;
   /** Only where the platform records a trace of the request: the object reports to the Worker, whose span is the request's. */
   readonly isTraced?: true;
+  /** Only where the Worker measures the way to the object: the object reports how long it worked. */
+  readonly isMeasured?: true;
 }
 
 /** What is known about an exchange when it begins. */
@@ -66,11 +69,23 @@ export interface ReporterPorts {
   readonly tracing?: PlatformTracing | undefined;
   /** Called after each exchange that is counted. */
   readonly counted?: () => void;
+  /** Of an object: where it runs. */
+  readonly place?: ObjectPlace;
+}
+
+/** Where an instance of an object runs. */
+export interface ObjectPlace {
+  /** The code of a data centre, or a word; `null`: not known yet. */
+  readonly known: string | null;
+  /** Finds it out, once. Takes two seconds at most, and never rejects. */
+  readonly find: () => Promise<void>;
 }
 
 export class ExchangeReporter {
   readonly #where: string;
   readonly traffic: TrafficCounters;
+  /** Of a Worker. */
+  readonly hops = new HopMeter();
   readonly #ports: ReporterPorts;
 
   /** `where` is the name of the shard, or `worker`. */
@@ -96,18 +111,43 @@ export class ExchangeReporter {
   finish(span: ExchangeSpan, response: Response, outcome: ExchangeOutcome): Response {
     const report = this.end(span, response.status, outcome);
     if (span.serverTiming && report !== null) logFailure("telling the timing", () => addServerTiming(response, report));
-    if (span.isTraced === true && span.platformSpan === null && report !== null) {
-      logFailure("reporting to the Worker", () => addReport(response, { ...report, shard: this.#where }));
-    }
+    const isWanted = span.isMeasured === true || (span.isTraced === true && span.platformSpan === null);
+    if (isWanted && report !== null)
+      logFailure("reporting to the Worker", () => this.#reportTo(response, span, report));
     return response;
   }
 
-  /** Writes what an object has reported about the exchange on the platform's span. Returns whether the response has a report. */
-  takeReport({ platformSpan, route, recordId }: ExchangeSpan, response: Response): boolean {
-    const report = platformSpan === null ? null : reportIn(response);
-    if (report === null) return false;
+  /** Of an object. Where it runs is said from the second answer of an instance on: no answer waits for it. */
+  #reportTo(
+    response: Response,
+    { serverTiming }: ExchangeSpan,
+    { outcome, attempt, durationMs }: ExchangeReport,
+  ): void {
+    const { place } = this.#ports;
+    const known = serverTiming ? (place?.known ?? undefined) : undefined;
+    if (serverTiming && known === undefined) void place?.find();
+    addReport(response, { outcome, attempt, shard: this.#where, durationMs, place: known });
+  }
+
+  /**
+   * Writes what an object has reported about the exchange on the platform's span, and measures the way to it. Returns what `Server-Timing` says of that,
+   * if anything; `null`: the response has no report.
+   */
+  takeReport(
+    { platformSpan, route, recordId, serverTiming }: ExchangeSpan,
+    timer: HopTimer | null,
+    response: Response,
+  ): { readonly timing: string | null } | null {
+    const report = platformSpan === null && timer === null ? null : reportIn(response);
+    if (report === null) return null;
     platformSpan?.setAttributes(attributesOf({ ...report, route, keyHash: keyHashIn(recordId) }));
-    return true;
+    const hopMs = timer === null ? null : this.hops.end(timer, route, report.durationMs);
+    return { timing: serverTiming && hopMs !== null ? hopTimingValue(hopMs, report.place) : null };
+  }
+
+  /** Counts what a Worker has measured. */
+  hopped(hops: readonly MeasuredHop[] | undefined): void {
+    for (const { route, ms } of hops ?? []) logFailure("counting a hop", () => this.traffic.hop(route, ms));
   }
 
   /** Reports an exchange whose answer is no response. Never throws; `null`: the report failed. */
@@ -212,7 +252,7 @@ export function dataPointOf(report: ExchangeReport, keyHash: string | null, wher
  * `Server-Timing` (W3C Server Timing): how an exchange spent its time, in whole milliseconds. It reveals no more than the client's
  * own clock and the other headers.
  */
-const TIMING_HEADER = "server-timing";
+export const TIMING_HEADER = "server-timing";
 
 function addServerTiming({ headers }: Response, report: ExchangeReport): void {
   const { outcome } = report;
@@ -226,6 +266,12 @@ export function serverTimingValue({ outcome, durationMs, originMs, waitedMs }: E
   const wait = waitedMs === 0 ? "" : `wait;dur=${Math.round(waitedMs)}, `;
   const gatewayMs = Math.max(0, durationMs - (originMs ?? 0) - waitedMs);
   return `${origin}${wait}gateway;dur=${Math.round(gatewayMs)}${outcome === "replay" ? ';desc="replay"' : ""}`;
+}
+
+/** The way from the Worker to the object and back, and where the object runs, if that is known. */
+export function hopTimingValue(hopMs: number, place: string | undefined): string {
+  const shard = place === undefined ? "" : `, shard;desc="${place.replaceAll(/[^\w?.:-]/g, "")}"`;
+  return `hop;dur=${Math.round(hopMs)}${shard}`;
 }
 
 /** Notes how long a call to the origin takes until its response headers. On Cloudflare, clocks advance only with I/O. */

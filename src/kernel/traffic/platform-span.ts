@@ -1,6 +1,6 @@
 // What the platform's own trace of a request says of its exchange. It is written by the Worker, on the span of the request: where several requests
 // come to an object at once, the runtime takes the span of the latest for the span of each. So the object reports to the Worker, in a header, and
-// only if the Worker says that a trace is recorded.
+// only if the Worker says that a trace is recorded, or that it measures the way to the object (hop-meter.ts).
 
 import * as v from "valibot";
 
@@ -23,6 +23,10 @@ export interface SpanReport {
   readonly outcome: string;
   readonly attempt: number | null;
   readonly shard: string;
+  /** How long the object worked; absent: an older version of it does not say. */
+  readonly durationMs?: number | undefined;
+  /** Where the object runs; absent: not known, or nobody is to see it. */
+  readonly place?: string | undefined;
 }
 
 /** As the log's line has them. */
@@ -44,12 +48,18 @@ export const REPORT_HEADER = "Onceway-Report";
 const reportSchema = v.pipe(
   v.string(),
   v.parseJson(),
-  v.object({ outcome: v.string(), attempt: v.nullable(v.number()), shard: v.string() }),
+  v.object({
+    outcome: v.string(),
+    attempt: v.nullable(v.number()),
+    shard: v.string(),
+    durationMs: v.optional(v.number()),
+    place: v.optional(v.string()),
+  }),
 );
 
 /** Names are ASCII, as headers must be. */
-export function addReport({ headers }: Response, { outcome, attempt, shard }: SpanReport): void {
-  headers.set(REPORT_HEADER, JSON.stringify({ outcome, attempt, shard }));
+export function addReport({ headers }: Response, { outcome, attempt, shard, durationMs, place }: SpanReport): void {
+  headers.set(REPORT_HEADER, JSON.stringify({ outcome, attempt, shard, durationMs, place }));
 }
 
 /** `null`: the response has none. */

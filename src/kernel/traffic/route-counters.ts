@@ -64,6 +64,8 @@ export interface RouteNumbers {
   readonly origin: HistogramCounts;
   /** The rest of an exchange, without waiting for others. */
   readonly gateway: HistogramCounts;
+  /** From the Worker to the object and back, as far as it was measured; absent: never. */
+  readonly hop?: HistogramCounts | undefined;
 }
 
 export class RouteCounters {
@@ -71,6 +73,7 @@ export class RouteCounters {
   readonly #counts = new Map<CountedKind, Map<string, number>>();
   readonly #origin = new Histogram();
   readonly #gateway = new Histogram();
+  #hop: Histogram | null = null;
 
   constructor(route: string) {
     this.#route = route;
@@ -94,19 +97,28 @@ export class RouteCounters {
     this.#gateway.observe(ms);
   }
 
+  hop(ms: number): void {
+    this.#hop ??= new Histogram();
+    this.#hop.observe(ms);
+  }
+
   get numbers(): RouteNumbers {
     const counts = Object.fromEntries([...this.#counts].map(([what, names]) => [what, Object.fromEntries(names)]));
-    return { route: this.#route, counts, origin: this.#origin.counts, gateway: this.#gateway.counts };
+    const [origin, gateway, hop] = [this.#origin.counts, this.#gateway.counts, this.#hop?.counts];
+    return { route: this.#route, counts, origin, gateway, ...(hop === undefined ? null : { hop }) };
   }
 
   /** Adds counts from elsewhere. */
-  add({ counts, origin, gateway }: RouteNumbers): void {
+  add({ counts, origin, gateway, hop }: RouteNumbers): void {
     for (const what of ALL_COUNTED) {
       for (const [name, times] of Object.entries(counts[what] ?? {})) this.#count(what, name, times);
     }
     // Another version may have had other bounds.
     if (isOfTheseBounds(origin)) this.#origin.add(origin);
     if (isOfTheseBounds(gateway)) this.#gateway.add(gateway);
+    if (hop === undefined || !isOfTheseBounds(hop)) return;
+    this.#hop ??= new Histogram();
+    this.#hop.add(hop);
   }
 }
 
@@ -157,8 +169,13 @@ export function laterOf(one: readonly RouteNumbers[], other: readonly RouteNumbe
       counts: largerCounts(first.counts, second.counts),
       origin: largerTimes(first.origin, second.origin),
       gateway: largerTimes(first.gateway, second.gateway),
+      hop: largerHop(first.hop, second.hop),
     };
   });
+}
+
+function largerHop(one: HistogramCounts | undefined, other: HistogramCounts | undefined): HistogramCounts | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : largerTimes(one, other);
 }
 
 function largerCounts(one: CountsByName, other: CountsByName): CountsByName {

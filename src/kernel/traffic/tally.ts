@@ -34,6 +34,10 @@ export class TrafficTally {
     this.#countersOf(route).count(what, name, times);
   }
 
+  hop(route: string, ms: number): void {
+    this.#countersOf(route).hop(ms);
+  }
+
   add({ routes, replays }: TallyCounts): void {
     for (const numbers of routes) this.#countersOf(numbers.route).add(numbers);
     this.#replays.add(replays);

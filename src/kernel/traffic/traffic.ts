@@ -153,6 +153,11 @@ export class TrafficCounters {
     for (const state of states) this.#count(route, "claims", state);
   }
 
+  /** Counts the way from a Worker to an object. It comes with a request, which is counted too. */
+  hop(route: string, ms: number): void {
+    this.#into(Date.now(), "more-comes", (tally) => tally.hop(route, ms));
+  }
+
   /** Counts what was seen of a request that passed. */
   sighted(route: string, seen: CountedName<"sightings">, evidence: CountedName<"effects"> | null = null): void {
     this.#count(route, "sightings", seen);

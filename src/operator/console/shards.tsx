@@ -18,6 +18,9 @@ export function ShardsPage({ view, total, shards, layouts, unreachable, notAsked
       <h1 id="shards-title">Shards</h1>
       <UnreachableShards view={view} unreachable={unreachable} notAsked={notAsked} />
       <div id="layouts" data-live>
+        {layouts.map((layout) => (
+          <PlacesOfLayout layout={layout} />
+        ))}
         {layouts.map((layout) => (layout.next === null ? null : <PreviousLayout layout={layout} now={view.now} />))}
       </div>
       <section class="card" id="shards" data-live>
@@ -37,6 +40,18 @@ export function ShardsPage({ view, total, shards, layouts, unreachable, notAsked
         )}
       </section>
     </ConsolePage>
+  );
+}
+
+/** On a machine of one's own there is nothing to say. */
+function PlacesOfLayout({ layout: { layout, places } }: { readonly layout: LayoutSummary }) {
+  const known = Object.entries(places).filter(([place]) => place !== "local");
+  if (known.length === 0) return null;
+  return (
+    <p class="note">
+      <strong>Layout {layout}</strong> runs in{" "}
+      <span class="mono">{known.map(([place, objects]) => `${place} ${objects}`).join(", ")}</span>
+    </p>
   );
 }
 

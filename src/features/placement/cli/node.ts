@@ -1,5 +1,5 @@
 // What `onceway check` says of where the objects are: warnings, because a gateway works wherever they are. What it says of Cloudflare comes from
-// Cloudflare's documentation ("Data location", "ObjectPlacement").
+// Cloudflare's documentation ("Data location", "Placement").
 
 import { type ConfigProblem, valueFix } from "../../../kernel/config/config-problem.ts";
 import { allRoutes, type Config, type Route } from "../../../kernel/config/resolved.ts";

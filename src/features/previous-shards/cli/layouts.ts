@@ -204,6 +204,8 @@ function judgeTogether(title: string, asked: readonly GatewayLayouts[], look: Te
 }
 
 function numbers(all: readonly LayoutState[], now: number, look: TerminalLook): readonly string[] {
+  // On a machine of one's own there is nothing to say.
+  const isPlaced = all.some(({ places }) => Object.keys(places).some((place) => place !== "local"));
   const rows = all.map((one) => [
     printableText(one.layout),
     one.objects === null ? "per key" : String(one.objects),
@@ -212,9 +214,20 @@ function numbers(all: readonly LayoutState[], now: number, look: TerminalLook): 
       (state) => `${one[state]}${one.atLeast.includes(state) ? "+" : ""}`,
     ),
     one.lastExpiresAt === null ? "" : fromNow(one.lastExpiresAt, now),
+    ...(isPlaced ? [placesText(one.places)] : []),
   ]);
-  const [headings = "", ...lines] = alignColumns([HEADINGS, ...rows]);
+  const [headings = "", ...lines] = alignColumns([isPlaced ? [...HEADINGS, "RUN IN"] : HEADINGS, ...rows]);
   return [look.paint("dim", headings), ...lines];
+}
+
+/** `IAD 27 EWR 17`, the most first. */
+function placesText(places: LayoutState["places"]): string {
+  return printableText(
+    Object.entries(places)
+      .toSorted(([, one], [, other]) => other - one)
+      .map(([place, objects]) => `${place} ${objects}`)
+      .join(" "),
+  );
 }
 
 function sentence(look: TerminalLook, next: string | null, mayGo: boolean, text: string): string {

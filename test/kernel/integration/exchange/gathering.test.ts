@@ -55,8 +55,22 @@ describe("its answer", () => {
 
   it("adds up what those have that answered, with the largest of their ages", () => {
     const shards = [
-      known(512, NOW, { unknown: 2, failed: 10_000, atLeast: ["failed"], oldestUnknownMs: 5000, isUnwritten: true }),
-      known(513, NOW - 9000, { unknown: 3, inFlight: 1, oldestUnknownMs: 9000, oldestMs: 70, bytes: 9000 }),
+      known(512, NOW, {
+        unknown: 2,
+        failed: 10_000,
+        atLeast: ["failed"],
+        oldestUnknownMs: 5000,
+        isUnwritten: true,
+        places: { IAD: 1 },
+      }),
+      known(513, NOW - 9000, {
+        places: { IAD: 1 },
+        unknown: 3,
+        inFlight: 1,
+        oldestUnknownMs: 9000,
+        oldestMs: 70,
+        bytes: 9000,
+      }),
       known(514, NOW, null),
       // Of another number of shards.
       known(2000, NOW, { unknown: 100 }),
@@ -81,6 +95,7 @@ describe("its answer", () => {
         largestBytes: 9000,
         closed: null,
         lastExpiresAt: null,
+        places: { IAD: 2 },
       },
     ]);
     expect(answer).toMatchObject({ unreachable: [514], earlier: 1, never: 3, oldestAt: NOW - 9000 });

@@ -87,6 +87,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/object/reachability.ts": ATTEMPTED,
   "kernel/previous-scope/aliases.ts": OF_ROWS,
   "features/audit/object/audit-log-store.ts": OF_ROWS, // feature: audit
+  "features/placement/object/traced-place.ts": CACHE, // feature: placement
   "features/observe/body-copy.ts": OF_ONE_REQUEST, // feature: observe
   "features/observe/object/sighting-days.ts": OF_ROWS, // feature: observe
   "features/observe/object/sighting-rows.ts": OF_ROWS, // feature: observe
@@ -109,6 +110,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/traffic/replay-counts.ts": "a part of kept-counts.ts, or of an isolate's batch",
   "kernel/traffic/route-counters.ts": "a part of kept-counts.ts, or of an isolate's batch",
   "kernel/traffic/tally.ts": "a part of kept-counts.ts, or of an isolate's batch",
+  "kernel/traffic/hop-meter.ts": "samples of a histogram, which says that it counts nothing",
   "kernel/traffic/traffic-flusher.ts":
     "handed over within ten seconds; src/kernel/traffic/README.md says what the end of an isolate can take",
   "kernel/traffic/traffic.ts":
