@@ -57,8 +57,17 @@ export function inFlightHasACause(world: World, record: RecordHistory): readonly
     const { ending, sentAt, endAt } = exchange;
     if (ending.kind === "none" || ending.code !== "in-flight") return [];
     if (causes.some(({ from, to }) => from <= endAt && sentAt <= to + LATE_MS)) return [];
+    if (mayBeTried(world, record, sentAt, endAt)) return [];
     return [{ rule: RULE, what: "answered in-flight, although every lock had ended", evidence: naming(exchange) }];
   });
+}
+
+/** Whether the gateway may have claimed an attempt of an accepted request by itself, and was killed before its call reached the origin. */
+function mayBeTried(world: World, { policy, exchanges }: RecordHistory, sentAt: number, endAt: number): boolean {
+  const isAccepted = exchanges.some(
+    (one) => one.ending.kind === "answer" && one.ending.monitor !== null && one.endAt <= endAt,
+  );
+  return isAccepted && wasBroken(world, sentAt - policy.lockMs - LATE_MS, endAt, ["killed"]);
 }
 
 /** Whether the exchange may have made a claim whose call never reached the origin. */

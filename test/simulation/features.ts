@@ -2,6 +2,7 @@
 
 import { accepted } from "../features/accepted/simulation/actors.ts"; // feature: accepted
 import { claims } from "../features/claims/simulation/actors.ts"; // feature: claims
+import { lookUp } from "../features/look-up/simulation/actors.ts"; // feature: look-up
 import { outbox } from "../features/outbox/simulation/actors.ts"; // feature: outbox
 import { queues } from "../features/queues/simulation/actors.ts"; // feature: queues
 import { verdicts } from "../features/verdicts/simulation/actors.ts"; // feature: verdicts
@@ -15,6 +16,7 @@ export const FEATURES: readonly SimulatedFeature[] = [
   outbox, // feature: outbox
   claims, // feature: claims
   verdicts, // feature: verdicts
+  lookUp, // feature: look-up
 ];
 
 /** What one feature alone does in an object. */

@@ -187,3 +187,17 @@ describe("a cancelled request", () => {
     expectBad(story(promise, busy, cancelled, ...anew), RULE);
   });
 });
+
+describe("in-flight on a route that accepts requests", () => {
+  it("has a cause if the gateway may have claimed an attempt by itself and was killed", () => {
+    const late = asked("q5", 6_000, 6_010, problem("in-flight"), HOLD);
+    expectBad(story(...kept, late, last), "G8 nothing wedges");
+    const open = [promise, refused] as const;
+    const end = came(9, "q6", 7_000, { ...HOLD, attempt: 3 });
+    const settled = asked("q9", 9_000, 9_010, replayed(end), { ...HOLD, ...CALM });
+    const again = [asked("q6", 6_990, 7_020, accepted(), HOLD), end, acted(end), settled] as const;
+    expectBad(story(...open, late, ...again), "G8 nothing wedges");
+    expectGood(story(...open, outage("killed", 5_500, 5_900), late, ...again));
+    expectBad(story(...open, outage("killed", 1_500, 1_600), late, ...again), "G8 nothing wedges");
+  });
+});
