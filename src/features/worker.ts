@@ -19,6 +19,7 @@ import { outboxWorker } from "./outbox/worker.ts"; // feature: outbox
 import { pagesWorker } from "./pages/worker.ts"; // feature: pages
 import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
 import { verdictsWorker } from "./verdicts/worker.ts"; // feature: verdicts
+import { shapeProblem } from "./problem-shapes/worker.ts"; // feature: problem-shapes
 import { queuesWorker } from "./queues/worker.ts"; // feature: queues
 
 export const workerFeatures: WorkerFeatures = [
@@ -47,6 +48,7 @@ export const workerFunctions: WorkerFunctions = {
   graphqlReader, // feature: graphql
   makeContentKey, // feature: content-keys
   canonicalMultipart, // feature: forms
+  shapeProblem, // feature: problem-shapes
   auditLog, // feature: audit
   finishRefusal: inertAtMonitors, // feature: accepted
 };
