@@ -156,7 +156,7 @@ function isRemovable(name: string): boolean {
  * The header that a CGI-style server takes this name for: there, `Idempotency_Attempt` and `Idempotency-Attempt` become the same
  * variable (RFC 3875, section 4.1.18).
  */
-function dashed(name: string): string {
+export function dashedName(name: string): string {
   return name.replaceAll(/[^a-z0-9]/g, "-");
 }
 
@@ -183,7 +183,7 @@ export function requestHeaders(headers: HeadersView, drop: ReadonlySet<string>, 
  */
 export function isImitation(name: string, headers: HeadersView, isKnown: (name: string) => boolean): boolean {
   if (!IS_ODD.test(name)) return false;
-  const meant = dashed(name);
+  const meant = dashedName(name);
   if (GATEWAY_REQUEST_HEADERS.has(meant) || HOP_BY_HOP.has(meant) || isKnown(meant)) return true;
   return headers.has(meant) || /^(?:x-forwarded-|x-real-|cf-|cdn-loop$|true-client-ip$)/.test(meant);
 }

@@ -7,6 +7,7 @@ import type { Problem } from "../record/problem.ts";
 import { finalStatus } from "../record/verdict.ts";
 import { forwardedFor } from "./host.ts";
 import {
+  dashedName,
   ECHO_HEADER,
   GATEWAY_REQUEST_HEADERS,
   type HeaderPairs,
@@ -24,16 +25,6 @@ import { problemResponse } from "./problem-response.ts";
 export interface Fetcher {
   fetch(request: Request | string, init?: RequestInit): Promise<Response>;
 }
-
-/** A CGI-style server treats names with dashes and with underscores as the same (RFC 3875, section 4.1.18). */
-const GATEWAY_NAMES = [...GATEWAY_REQUEST_HEADERS].flatMap((name) => {
-  const [first, ...others] = name.split("-");
-  const ways = others.reduce<string[]>(
-    (begun, part) => begun.flatMap((one) => [`${one}-${part}`, `${one}_${part}`]),
-    [first ?? ""],
-  );
-  return ways;
-});
 
 /** With these options the runtime neither decodes the body nor follows a redirect (platform rule). */
 const UNCHANGED = { redirect: "manual", encodeResponseBody: "manual" } as const;
@@ -122,12 +113,11 @@ function withoutPrivate(response: Response): Response {
 
 /** An upgrade, or an answer with a status that HTTP does not define, cannot be made anew and stays as it is. */
 function withStatus(response: Response, value: string): Response {
-  const { status, statusText, body } = response;
-  if (finalStatus(status) !== status) return response;
-  const headers = new Headers(response.headers);
-  headers.set(STATUS_HEADER, value);
-  const init = { status, statusText, headers, encodeBody: "manual" } as const;
-  return new Response(body, init);
+  if (finalStatus(response.status) !== response.status) return response;
+  // Unlike one made of parts, it needs no `Headers` of its own; how its body is coded stays as it is, too.
+  const copy = new Response(response.body, response);
+  copy.headers.set(STATUS_HEADER, value);
+  return copy;
 }
 
 /**
@@ -147,9 +137,11 @@ function mustCopyRequest({ method, body }: Request, origin: Origin): boolean {
  * a pass-through is neither, because a client must not fake them.
  */
 function setGatewayHeaders(headers: Headers, { request, url, origin, trustForwarded }: PassThroughRequest): void {
-  for (const name of GATEWAY_NAMES) headers.delete(name);
   const forwarded = forwardedFor(url, request.headers, trustForwarded);
-  for (const name of forwarded.drop) headers.delete(name);
+  // Nearly every request has none of them: to look at its names is faster than to delete each (measured).
+  for (const name of request.headers.keys()) {
+    if (GATEWAY_REQUEST_HEADERS.has(dashedName(name)) || forwarded.drop.includes(name)) headers.delete(name);
+  }
   for (const [name, value] of forwarded.set) headers.set(name, value);
   const loop = loopMark(origin, request.headers);
   if (loop !== null) headers.set(LOOP_HEADER, loop);

@@ -3,7 +3,7 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import type { Behaviour } from "../../../support/origin.ts";
@@ -141,12 +141,17 @@ it.each([
   }
 });
 
-it("passes coded bytes on without decoding them", async () => {
-  const bytes = gzipSync("coded".repeat(100));
-  const headers: [string, string][] = [["Content-Encoding", "gzip"]];
+it.each([
+  ["gzip", gzipSync],
+  ["br", brotliCompressSync],
+] as const)("passes bytes coded with %s on without decoding them, with a key as without", async (coding, compress) => {
+  const bytes = compress("coded".repeat(100));
+  const headers: [string, string][] = [["Content-Encoding", coding]];
   const behave = { status: 200, headers, bodyBase64: bytes.toString("base64") };
-  const response = await scene.send({ method: "GET", path: "/open/coded", body: null, behave });
-  expect([headerValue(response, "content-encoding"), response.body.equals(bytes)]).toEqual(["gzip", true]);
+  for (const keyed of [{}, { key: freshKey() }]) {
+    const response = await scene.send({ method: "GET", path: "/open/coded", body: null, ...keyed, behave });
+    expect([headerValue(response, "content-encoding"), response.body.equals(bytes)]).toEqual([coding, true]);
+  }
 });
 
 describe("the length of a body", () => {
