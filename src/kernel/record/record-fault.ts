@@ -74,7 +74,8 @@ function acceptanceFault({ schedule, acceptedAt, giveUpAt, lastAttempt }: Accept
 }
 
 function firstOf(checks: readonly (readonly [isRight: boolean, what: string])[]): string | null {
-  const wrong = checks.find(([isRight]) => !isRight);
+  // Not taken apart: that would make an iterator for each check of each write.
+  const wrong = checks.find((check) => !check[0]);
   return wrong === undefined ? null : `its ${wrong[1]} is not what it must be`;
 }
 

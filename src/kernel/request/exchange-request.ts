@@ -184,7 +184,7 @@ async function exchangeOf(
   intent: ExchangeIntent,
   scopes: ReadScopes,
   body: HeldOrFlowing,
-  { log, serverTiming, trace, isTraced }: RouteTelemetry,
+  telemetry: RouteTelemetry,
   canonicalMultipart: CanonicalMultipart | undefined,
 ): Promise<ExchangeRequest> {
   const { request, headers, url, route, key } = intent;
@@ -224,9 +224,9 @@ async function exchangeOf(
         lastEventId: lastEventId(headers.get("last-event-id")),
       },
       rules: rulesFor(intent, verification),
-      call: originCall(intent, trace, bytes.byteLength > 0),
+      call: originCall(intent, telemetry.trace, bytes.byteLength > 0),
       verification,
-      telemetry: { log, serverTiming, trace, ...(isTraced === undefined ? null : { isTraced }) },
+      telemetry,
       ...(newKeys === null ? null : { newKeys }),
       ...(route.async === "never" ? null : { async: asyncRequestOf(intent) }),
     },

@@ -108,7 +108,8 @@ export interface LogNames {
 
 /** An attempt of an accepted request has the instance of that request. */
 export function logNames({ record, request: { attemptId } }: NamedExchange): LogNames {
-  return { keyHash: keyHashOf(record.id), ...(attemptId === undefined ? null : { instance: instanceOf(attemptId) }) };
+  const keyHash = keyHashOf(record.id);
+  return attemptId === undefined ? { keyHash } : { keyHash, instance: instanceOf(attemptId) };
 }
 
 /** Without an attempt's id: the question of a monitor. */

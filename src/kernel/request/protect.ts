@@ -54,7 +54,7 @@ export async function runExchange(
   const { route } = intent;
   const { reporter } = ports;
   const span = beginSpan(intent, reporter);
-  const read = await readExchange(intent, span, ports);
+  const read = await readExchange(intent, span.telemetry, ports);
   switch (read.kind) {
     case "refuse":
       return answerUnread(
@@ -101,7 +101,7 @@ async function answer(
   if (known !== null) return reporter.finish(span, known, "replay");
   const isCached = asked !== null && replays.isAskedAgain(recordId);
   const message = await withNote(request);
-  const timer = reporter.hops.begin(span);
+  const timer = reporter.hops.begin({ route: span.route, serverTiming: span.telemetry.serverTiming });
   const measured = withHops(isCached ? toCache(message) : message, timer, reporter);
   const response = await callShard(route, measured);
   // Nothing is down, so failing open is not meant: a retry would act again.
