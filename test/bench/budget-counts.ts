@@ -22,6 +22,7 @@ export const BUDGET_COUNTS = [
   "timer",
   "waitUntil",
   "SQL statement",
+  "SQL value",
   "awaited I/O",
   "promise",
   "await",

@@ -29,6 +29,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--only NAME,NAME] [--beside DIR] [--rounds N] [--seconds N] [--warm-up N] [--connections N] [--keys N]",
     run: () => import("./versus.ts"),
   },
+  instructions: {
+    measures: "* instructions executed for a request, which no other load changes; DIR is another checkout",
+    options: "[--only NAME,NAME] [--beside DIR] [--requests N] [--warm-up N] [--save DIR]",
+    run: () => import("./instructions.ts"),
+  },
   cores: {
     measures: "* two processes behind HAProxy against one, on this machine's cores",
     options: "[--rounds N] [--seconds N] [--warm-up SECONDS]",

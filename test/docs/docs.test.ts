@@ -437,6 +437,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run bench -- throughput": TAKES_LONG,
   "npm run bench -- versus": TAKES_LONG,
   "npm run bench -- ladder": TAKES_LONG,
+  "npm run bench -- instructions": TAKES_LONG,
   "npm run bench -- profile": TAKES_LONG,
   "npm run bench -- cores": TAKES_LONG,
   "npm run bench -- connect": TAKES_LONG,

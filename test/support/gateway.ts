@@ -56,6 +56,8 @@ export interface WorkerdOptions extends GatewayOptions {
   readonly operatorPort?: number;
   /** Where V8's inspector listens; nowhere by default. */
   readonly inspectorPort?: number;
+  /** A program and its arguments that run workerd; none by default. */
+  readonly under?: readonly string[];
 }
 
 export interface Gateway {
@@ -134,7 +136,8 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Gateway> {
   const inspector = options.inspectorPort === undefined ? [] : [`--inspector-addr=127.0.0.1:${options.inspectorPort}`];
   const experimental = options.experimental === true ? ["--experimental"] : [];
   const args = ["serve", config, ...inspector, ...experimental];
-  const group = await spawnGroup(workerd, args, { cwd: workDir, env: process.env });
+  const [command, ...before] = [...(options.under ?? []), workerd];
+  const group = await spawnGroup(command, [...before, ...args], { cwd: workDir, env: process.env });
   const restart: Gateway["restart"] = (changes) => startWorkerd({ ...options, port, ...changes });
   return whenReady({ group, port, workDir, stateDir: options.stateDir, restart });
 }

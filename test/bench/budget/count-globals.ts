@@ -53,14 +53,15 @@ function descriptorOf(prototype: object, property: string): PropertyDescriptor {
   throw new TypeError(`${property} has no getter`);
 }
 
-/** Counts each call of a method. */
-export function countCalls(target: object, method: PropertyKey, what: BudgetCount): void {
+/** Counts each call of a method, and each value after its first as `more`. */
+export function countCalls(target: object, method: PropertyKey, what: BudgetCount, more?: BudgetCount): void {
   const called: unknown = Reflect.get(target, method);
   if (typeof called !== "function") throw new TypeError(`${String(method)} is not a method`);
   Object.defineProperty(target, method, {
     configurable: true,
     value(this: unknown, ...values: unknown[]): unknown {
       count(what);
+      if (more !== undefined) for (const _ of values.slice(1)) count(more);
       return Reflect.apply(called, this === globalThis ? undefined : this, values);
     },
   });
@@ -85,7 +86,8 @@ for (const { prototype } of [Request, Response]) {
 }
 countRead(Request.prototype, "signal", "AbortSignal");
 countRead(AbortController.prototype, "signal", "AbortSignal");
-for (const method of [Symbol.iterator, "entries", "forEach"]) countCalls(Headers.prototype, method, "header iteration");
+for (const method of [Symbol.iterator, "entries", "forEach", "keys"])
+  countCalls(Headers.prototype, method, "header iteration");
 for (const method of ["append", "delete", "get", "has", "set"]) countCalls(Headers.prototype, method, "header access");
 countCalls(ReadableStream.prototype, "getReader", "stream reader");
 for (const { prototype } of [ReadableStreamDefaultReader, ReadableStreamBYOBReader]) {

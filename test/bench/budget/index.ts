@@ -27,7 +27,7 @@ export class KeyShard extends GatewayShard {
     super(state, { ...env, NEW_KEYS });
     if (isStorageCounted) return;
     isStorageCounted = true;
-    countCalls(Object.getPrototypeOf(state.storage.sql), "exec", "SQL statement");
+    countCalls(Object.getPrototypeOf(state.storage.sql), "exec", "SQL statement", "SQL value");
     countCalls(Object.getPrototypeOf(state), "waitUntil", "waitUntil");
   }
 

@@ -6,14 +6,15 @@ import { shardOf } from "./shard-of.ts";
 
 interface Env {
   readonly ORIGIN: string;
+  readonly SHARDS?: number;
   readonly KEY_SHARD: DurableObjectNamespace;
 }
 
 const ids = new Map<number, DurableObjectId>();
 
 export default {
-  fetch(request: Request, { KEY_SHARD }: Env): Promise<Response> {
-    const shard = shardOf(request.headers.get("idempotency-key") ?? "");
+  fetch(request: Request, { KEY_SHARD, SHARDS }: Env): Promise<Response> {
+    const shard = shardOf(request.headers.get("idempotency-key") ?? "", SHARDS);
     const id = ids.get(shard) ?? KEY_SHARD.idFromName(String(shard));
     ids.set(shard, id);
     return KEY_SHARD.get(id).fetch(request);
