@@ -128,14 +128,12 @@ export class OriginAttempt {
   async run(call: () => Promise<OriginOutcome>): Promise<void> {
     try {
       const outcome = await call();
-      if (!("next" in outcome)) {
-        this.#ports.settled(this.#settlement.unanswered(outcome));
-        return;
-      }
+      if (!("next" in outcome)) return this.#ports.settled(this.#settlement.unanswered(outcome));
       this.#response = outcome;
       const preparing = this.#form.ready();
       if (preparing !== null) await preparing;
-      const judged = await judgeResponse(outcome, this.#head.rules, this.#ports);
+      const judging = judgeResponse(outcome, this.#head.rules, this.#ports);
+      const judged = judging instanceof Promise ? await judging : judging;
       this.#response = judged.kind === "broken" ? outcome : judged.response;
       if (judged.kind === "broken") this.#ports.settled(this.#settlement.unanswered(judged.end));
       else if (judged.kind === "result") await this.#keep(judged.response);

@@ -4,7 +4,7 @@
 
 import { holdAnswer } from "../body/held-answer.ts";
 import type { RouteRules } from "../config/resolved.ts";
-import type { JudgeBody } from "../judge-body.ts";
+import type { BodyQuestion, JudgeBody } from "../judge-body.ts";
 import { type BrokenOff, type EndReason, judgeAttempt, type NoResult } from "../record/verdict.ts";
 import type { OriginResponse } from "./origin-call.ts";
 
@@ -22,11 +22,11 @@ export type JudgedResponse =
   /** It broke off before it was known. */
   | { readonly kind: "broken"; readonly end: BrokenOff };
 
-export async function judgeResponse(
+export function judgeResponse(
   response: OriginResponse,
   rules: RouteRules,
   { judgeBody, unreadable }: JudgingPorts,
-): Promise<JudgedResponse> {
+): JudgedResponse | Promise<JudgedResponse> {
   const { status } = response;
   const kind = judgeAttempt({ kind: "answered", status }, rules.lists);
   if (kind !== "result") return { kind, reason: { kind: "status", status }, response };
@@ -36,6 +36,17 @@ export async function judgeResponse(
     unreadable();
     return { kind, response };
   }
+  return judgeHeld(response, question, unreadable);
+}
+
+/** By its body, of which something counts. */
+async function judgeHeld(
+  response: OriginResponse,
+  question: BodyQuestion,
+  unreadable: () => void,
+): Promise<JudgedResponse> {
+  const { status } = response;
+  const kind = "result";
   const held = await holdAnswer(response);
   if (held.kind === "broken") return held;
   const said = held.bytes === null ? "unreadable" : await question(held.bytes);
