@@ -97,7 +97,8 @@ export interface OperatorClient {
   /** The stored response's bytes, as they come. */
   body(id: string): Promise<AsyncIterable<Uint8Array>>;
   act(id: string, asked: AskedOfRecord): Promise<ActionAnswer>;
-  layouts(): Promise<LayoutList>;
+  /** `isAll`: also objects that no client has used. */
+  layouts(isAll?: boolean): Promise<LayoutList>;
   /** Ends every session of the console. */
   endSessions(): Promise<void>;
   /** The exchanges after the cursor; with null, all that the gateway remembers. */
@@ -180,7 +181,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       if ("preview" in answer) return { answer, record: null, preview: answer.preview };
       return { answer, record: "forgotten" in answer ? null : answer, preview: null };
     },
-    layouts: () => read(layoutsSchema, "/layouts"),
+    layouts: (isAll = false) => read(layoutsSchema, isAll ? "/layouts?all=1" : "/layouts"),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
       read(recentSchema, after === null ? "/recent" : `/recent?after=${encodeURIComponent(after)}`, undefined, signal),

@@ -12,6 +12,7 @@ import { digestMultipart } from "./forms/object/digested-multipart.ts"; // featu
 import { observeObject } from "./observe/object/feature.ts"; // feature: observe
 import { lookUpObject } from "./look-up/object/feature.ts"; // feature: look-up
 import { outboxObject } from "./outbox/object/feature.ts"; // feature: outbox
+import { placementObject } from "./placement/object/feature.ts"; // feature: placement
 import { tracedPlace } from "./placement/object/traced-place.ts"; // feature: placement
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
 import { judgeBody } from "./verdicts/object/judge-body.ts"; // feature: verdicts
@@ -28,6 +29,7 @@ export const objectFeatures: ObjectFeatures = [
   callersObject, // feature: callers
   observeObject, // feature: observe
   auditObject, // feature: audit
+  placementObject, // feature: placement
   previousShardsObject, // feature: previous-shards
 ];
 

@@ -17,6 +17,7 @@ import { observeWorker } from "./observe/worker.ts"; // feature: observe
 import { lookUpWorker } from "./look-up/worker.ts"; // feature: look-up
 import { outboxWorker } from "./outbox/worker.ts"; // feature: outbox
 import { pagesWorker } from "./pages/worker.ts"; // feature: pages
+import { enrolledObjects } from "./placement/worker.ts"; // feature: placement
 import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
 import { verdictsWorker } from "./verdicts/worker.ts"; // feature: verdicts
 import { shapeProblem } from "./problem-shapes/worker.ts"; // feature: problem-shapes
@@ -43,6 +44,7 @@ export const workerFeatures: WorkerFeatures = [
 
 export const workerFunctions: WorkerFunctions = {
   objectFinder, // feature: previous-shards
+  askableObjects: enrolledObjects, // feature: placement
   callerProver, // feature: identities
   keySearch, // feature: key-sources
   graphqlReader, // feature: graphql

@@ -8,7 +8,7 @@ import type { SignedRequest } from "../operator/console/guard.ts";
 import type { ConsolePaths } from "../operator/console/view.ts";
 import type { MetricFamily } from "../operator/exposition.ts";
 import type { Operator } from "../operator/operator.ts";
-import type { ShardDirectory } from "../operator/shards.ts";
+import type { AskableObjects, ShardDirectory } from "../operator/shards.ts";
 import type { TrafficReader } from "../operator/traffic-reader.ts";
 import type { JsonCall } from "./call.ts";
 import type { Config, Route } from "./config/resolved.ts";
@@ -51,7 +51,7 @@ export interface WorkerKernel {
 /** Asks the operators' own object. Rejects without an answer. */
 export type AskOperators = <In, Out>(call: JsonCall<In, Out>, question: In) => Promise<Out>;
 
-export type { AuditLog };
+export type { AskableObjects, AuditLog };
 
 export interface WorkerFeature extends RequestFeature {
   readonly name: string;
@@ -66,6 +66,8 @@ export interface WorkerFeature extends RequestFeature {
 export interface WorkerFunctions extends ReadingFunctions {
   /** Finds the object of a key among those of several layouts, for one isolate. Without it there is one layout. */
   readonly objectFinder?: () => FindObject;
+  /** Says which objects operators' requests may ask. Without it all. */
+  readonly askableObjects?: (ask: AskOperators) => AskableObjects;
   /** Writes down what operators change. */
   readonly auditLog?: (ask: AskOperators) => AuditLog;
   /** The last step of an answer while the configuration has problems, and no feature is made. */

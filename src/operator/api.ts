@@ -75,7 +75,8 @@ export function operatorApp(
     return context.json<TotalsView>({ ...openCounts([total]), unreachable, notAsked, shards });
   });
   app.get("/layouts", async (context) => {
-    const { total, layouts, unreachable, notAsked } = await operator.counts();
+    const isAll = context.req.query("all") === "1";
+    const { total, layouts, unreachable, notAsked } = await operator.counts({ isAll });
     if (total.objects === 0 && unreachable.length > 0) return refuseRequest({ code: "store-unavailable" });
     return context.json<LayoutsView>({ layouts: layouts.map(viewLayout), routes: operator.routes, notAsked });
   });

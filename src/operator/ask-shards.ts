@@ -12,7 +12,13 @@ import { TOTALS_CALL } from "../kernel/object/shard-traffic.ts";
 import { GATHER_CALL, type GatherAnswer, type GatherWants } from "../kernel/object/gathering.ts";
 import { type CallBudget, HALF_BUDGET, planAsking, type PlannedGathering } from "./asking-plan.ts";
 import type { NotAskedView } from "./schema-members.ts";
-import { gatheredAddress, type LayoutShardAddress, type ShardDirectory } from "./shards.ts";
+import {
+  gatheredAddress,
+  type IsAskable,
+  type LayoutShardAddress,
+  narrowedGathering,
+  type ShardDirectory,
+} from "./shards.ts";
 
 /** One shard's answer; `null` when it failed or did not answer in time. */
 export interface ShardAnswer<T> {
@@ -90,19 +96,43 @@ export interface AskingOptions {
   readonly budget?: CallBudget;
   /** By layout: the numbers of objects that are asked first. */
   readonly first?: ReadonlyMap<string, readonly number[]>;
+  /** Which objects are asked: what the directory says, if nothing is said here. */
+  readonly isAskable?: IsAskable;
+}
+
+/** What is asked of a directory; without `askable` all of it. */
+type AskedDirectory = Pick<ShardDirectory, "askedAlone" | "gatherings"> & Partial<Pick<ShardDirectory, "askable">>;
+
+function narrowed(
+  { askedAlone, gatherings }: AskedDirectory,
+  isAskable: IsAskable,
+): Pick<ShardDirectory, "askedAlone" | "gatherings"> {
+  return {
+    askedAlone: askedAlone.filter(isAskable),
+    gatherings: gatherings.flatMap((one) => narrowedGathering(one, isAskable)),
+  };
 }
 
 /** Asks the objects of small layouts one by one, and gathering objects for what they know of the others (asking-plan.ts). */
 export async function askObjects<T>(
   namespace: DurableObjectNamespace,
-  directory: Pick<ShardDirectory, "askedAlone" | "gatherings">,
+  directory: AskedDirectory,
   question: (shard: AskShard) => Promise<T>,
-  { asksMore = true, wants = {}, budget, first = new Map() }: AskingOptions = {},
+  { asksMore = true, wants = {}, budget, first = new Map(), isAskable: given }: AskingOptions = {},
 ): Promise<AskedObjects<T>> {
-  const plan = planAsking(directory, Date.now(), budget);
+  const isAskable = given ?? (await directory.askable?.());
+  const plan = planAsking(isAskable === undefined ? directory : narrowed(directory, isAskable), Date.now(), budget);
   const gather = async ({ gathering, ask }: PlannedGathering): Promise<AnsweredGathering> => {
-    const { address, layout, from, count } = gathering;
-    const asked = { layout, from, count, ask: asksMore ? ask : 0, first: first.get(address.layout) ?? [], wants };
+    const { address, layout, from, count, only } = gathering;
+    const asked = {
+      layout,
+      from,
+      count,
+      ...(only === undefined ? null : { only }),
+      ask: asksMore ? ask : 0,
+      first: first.get(address.layout) ?? [],
+      wants,
+    };
     const answered = askObject(shardStub(namespace, address), GATHER_CALL, asked);
     const answer = await unlessSilent(address, answered, GATHERING_SILENT_AFTER_MS);
     return { gathering, ask, answer };
@@ -153,7 +183,7 @@ export interface AskedHolders<T> extends Pick<AskedObjects<T>, "notAsked"> {
 /** What a feature holds in each object, as its `numbers` have it and `question` asks for it. Rejects when no object answers. */
 export async function askHolders<T>(
   namespace: DurableObjectNamespace,
-  directory: Pick<ShardDirectory, "askedAlone" | "gatherings">,
+  directory: AskedDirectory,
   feature: string,
   question: (shard: AskShard) => Promise<T>,
 ): Promise<AskedHolders<T>> {

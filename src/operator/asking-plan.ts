@@ -60,7 +60,7 @@ export function planAsking(
 }
 
 function objectsOf(gatherings: readonly GatheringObject[]): number {
-  return gatherings.reduce((sum, { count }) => sum + count, 0);
+  return gatherings.reduce((sum, { count, only }) => sum + (only?.length ?? count), 0);
 }
 
 function inTurn<T>(all: readonly T[], most: number, now: number): readonly T[] {

@@ -34,9 +34,6 @@ const openCountEntries = {
 
 const layoutTitle = v.string();
 
-const PLACE_TEXT =
-  "Where it runs: the code of Cloudflare's data centre; local on a machine of your own; ? if it could not find out; null if nobody asked.";
-
 export const shardCountsSchema = v.object({
   shard: withDescription(v.string(), "The shard.", "shard-3-of-64"),
   layout: withDescription(layoutTitle, "Its layout.", "64"),
@@ -58,7 +55,7 @@ export const shardCountsSchema = v.object({
   ),
   placesTaken: withDescription(countSchema, "How many attempts of accepted requests run: at most four at a time.", 0),
   bytes: withDescription(countSchema, "The size of its database.", 131_072),
-  place: withDescription(v.nullable(v.string()), PLACE_TEXT, "IAD"),
+  place: withDescription(v.nullable(v.string()), "Where it runs; null: nobody asked.", "IAD"),
 });
 
 /** What is open, in all shards together and in each. */
@@ -121,9 +118,10 @@ export const layoutSchema = v.object({
     "By then every record has expired that is finished now; at most an eighth of its retention too late. null without any.",
     "2026-11-22T08:30:40.000Z",
   ),
+  unused: withDescription(countSchema, "Objects that no client has used: they were not asked.", 0),
   places: withDescription(
     v.record(v.string(), countSchema),
-    "How many of its objects run where, as far as they have said it: the place of each shard, counted.",
+    "How many of its objects run where, as far as they have said it.",
     { IAD: 27, EWR: 17 },
   ),
   mayGo: withDescription(

@@ -14,7 +14,7 @@ import { HELD, type HeldKind, MAX_HELD } from "../kernel/record/held-rows.ts";
 import type { ShardAnswer } from "./ask-shards.ts";
 import type { LayoutsView, LayoutView } from "./gateway-schema.ts";
 import { openCounts, type WithEpochTimes } from "./operator.ts";
-import type { ConfiguredLayout } from "./shards.ts";
+import type { ConfiguredLayout, LayoutShardAddress } from "./shards.ts";
 
 export type LayoutSummary = WithEpochTimes<LayoutView>;
 
@@ -47,17 +47,21 @@ export function leftCounts(
   });
 }
 
-/** In the order of `layouts`. `isAddedUp`: the totals have the `leftCounts`. */
+/** In the order of `layouts`. `isAddedUp`: the totals have the `leftCounts`. `unused`: objects that were not asked, because no client has used them. */
 export function summarizeLayouts(
   layouts: readonly ConfiguredLayout[],
   asked: readonly ShardAnswer<CountedObjects>[],
   isAddedUp: boolean,
+  unused: readonly LayoutShardAddress[] = [],
 ): readonly LayoutSummary[] {
   const configured = new Set(layouts.map(({ title }) => title));
   const summaries: LayoutSummary[] = [];
   for (const layout of layouts) {
     const shards = asked.filter((shard) => shard.layout === layout.title);
-    const counted = countLayout(layout, shards);
+    const counted = {
+      ...countLayout(layout, shards),
+      unused: unused.filter((one) => one.layout === layout.title).length,
+    };
     const { dayRequests: _dayRequests, isMoreHeld: _isMoreHeld, ...shown } = counted;
     summaries.push({ ...shown, ...judge(counted, configured, summaries, isAddedUp) });
   }
@@ -74,7 +78,7 @@ interface Counted extends Omit<LayoutSummary, "mayGo" | "reason"> {
 function countLayout(
   { title, layout, next, routes }: ConfiguredLayout,
   asked: readonly ShardAnswer<CountedObjects>[],
-): Counted {
+): Omit<Counted, "unused"> {
   const answers = asked.flatMap(({ answer }) => (answer === null ? [] : [answer]));
   const inState = (state: ObjectState): number =>
     answers.reduce((sum, answer) => sum + (objectState(answer) === state ? objectsIn(answer) : 0), 0);
@@ -127,9 +131,13 @@ function farewell({ dayRequests }: Counted): string {
   return `${go} The last 24 hours then lack ${many} answered; the metrics keep counting them.`;
 }
 
-function inForceReason({ layout, closedFor, objects }: Counted): string {
+function inForceReason({ layout, closedFor, objects, unused }: Counted): string {
   if (objects === null) return "In force. Its objects, one for each key, cannot be counted.";
-  if (closedFor.length === 0) return "In force.";
+  if (closedFor.length === 0) {
+    return unused === 0
+      ? "In force."
+      : `In force. Of its ${objects} objects no client has used ${unused}, which were not asked.`;
+  }
   return (
     `In force, but objects of it are closed for ${closedFor.join(" and ")}, where their keys begin: ` +
     `a closed object is never opened again. Go back to shards = ${closedFor[0]}, with ${layout} in previous_shards.`

@@ -63,6 +63,13 @@ const FRAME_PATHS: OpenApiJson = {
       id: "layouts",
       summary: "The layouts that the configuration lists, and which older one may go.",
       description: 'Asks every object, except those of layouts with shards = "per-key". 503 when none answers.',
+      parameters: [
+        queryParameter(
+          "all",
+          { type: "string", enum: ["1"] },
+          'With 1, objects that no client has used are asked too (location_hint = "first-use"), which creates them. Those that have something are asked from then on.',
+        ),
+      ],
       answer: describedAnswer("The layouts.", "Layouts"),
       problems: ["Unavailable"],
     }),

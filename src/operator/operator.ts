@@ -87,7 +87,10 @@ export type ChangeResult =
   | { readonly kind: "refused"; readonly why: "in-flight"; readonly retryAfterMs: number };
 
 /** What a request spends on its counts, and which shards it asks first. */
-export type CountsOptions = Pick<AskingOptions, "budget" | "first">;
+export interface CountsOptions extends Pick<AskingOptions, "budget" | "first"> {
+  /** Also objects that no client has used, as far as is known: they are created. */
+  readonly isAll?: boolean;
+}
 
 /** What all shards have open: those that answered, the names of those that did not, and how many were not asked. */
 export interface AllCounts extends Pick<TotalsView, "shards" | "unreachable" | "notAsked"> {

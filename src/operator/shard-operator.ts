@@ -29,6 +29,7 @@ import {
 import type { AskForList } from "./list.ts";
 import { LAST_PAGE } from "./list-cursor.ts";
 import { listInGroups } from "./list-groups.ts";
+import { boundedPlaces, NOTHING_LISTED, silentOnes, usedObjects } from "./asked-places.ts";
 import type {
   ChangeRequest,
   ChangeResult,
@@ -47,15 +48,12 @@ import { viewGatheredShard, viewShard } from "./views.ts";
 import { OLDEST } from "../kernel/object/gathering.ts";
 import { type ShardAddress, shardTitle } from "../kernel/object/shard-address.ts";
 import { askObject, shardStub } from "../kernel/object/call-shard.ts";
-import { gatheredAddress, type LayoutShardAddress, ShardDirectory } from "./shards.ts";
+import { ALL_ASKABLE, gatheredAddress, type IsAskable, type LayoutShardAddress, ShardDirectory } from "./shards.ts";
 
 type Calls = CallsOf<typeof OPERATOR_CALLS>;
 
 /** Of so many shards a page lists the latest unknown records besides its counts; each may be asked twice. */
 const MOST_LISTED = 64;
-
-/** A preview and the change after it look for a record twice. */
-const MOST_PLACES = 400;
 
 export class ShardOperator implements Operator {
   readonly #namespace: DurableObjectNamespace;
@@ -116,8 +114,11 @@ export class ShardOperator implements Operator {
     maxCalls?: number,
   ): Promise<RecordPage | null> {
     const query = { states, keyHash: idPrefix, route, since, until, caller, status };
+    const isAskable = await this.#directory.askable();
     const ask: AskForList = (address, asked) =>
-      unlessSilent(address, this.#calls(address).list({ ...query, ...asked }));
+      isAskable(address)
+        ? unlessSilent(address, this.#calls(address).list({ ...query, ...asked }))
+        : Promise.resolve(NOTHING_LISTED);
     const listed = await listInGroups(addresses, cursor, limit, ask, known, maxCalls);
     return listed === null ? null : { ...listed, records: listed.records.map(summaryOf) };
   }
@@ -135,7 +136,7 @@ export class ShardOperator implements Operator {
   }
 
   async change(id: RecordId, change: ChangeRequest): Promise<ChangeResult> {
-    const address = await firstWith(this.#places(id), (one) => this.#calls(one).has(id));
+    const address = await firstWith(await this.#places(id), (one) => this.#calls(one).has(id));
     if (address === null) return { kind: "refused", why: "none" };
     // A preview gives nobody the response, so no object gets it.
     const { headers = [], body = new Uint8Array() } = (change.isPreview ? null : change.response) ?? {};
@@ -151,14 +152,12 @@ export class ShardOperator implements Operator {
     return record === null ? { kind: "forgotten" } : { kind: "changed", record };
   }
 
-  async counts(options: CountsOptions = {}): Promise<AllCounts> {
-    const asked = await askObjects(
-      this.#namespace,
-      this.#directory,
-      (shard) => shard(OPERATOR_CALLS).counts(),
-      options,
-    );
-    const { alone, gathered, unreachable, notAsked } = asked;
+  async counts({ isAll = false, ...options }: CountsOptions = {}): Promise<AllCounts> {
+    const isAskable = isAll ? ALL_ASKABLE : await this.#directory.askable();
+    const how = { ...options, isAskable };
+    const asked = askObjects(this.#namespace, this.#directory, (shard) => shard(OPERATOR_CALLS).counts(), how);
+    const { alone, gathered, unreachable, notAsked } = await asked;
+    if (isAll) await this.#directory.noteUsed(usedObjects(alone));
     const answers: readonly ShardAnswer<CountedObjects>[] = [
       ...alone.filter(({ answer }) => answer !== null),
       ...gathered.flatMap(({ gathering: { address }, answer: { together } }) =>
@@ -180,7 +179,7 @@ export class ShardOperator implements Operator {
         bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
         oldestWaitingMs: Math.max(0, ...all.map(({ oldestWaitingMs }) => oldestWaitingMs)),
       },
-      layouts: await this.#summaries([...answers, ...unreachable.map((one) => ({ ...one, answer: null }))]),
+      layouts: await this.#summaries([...answers, ...silentOnes(unreachable)], isAskable),
       unreachable: namesOf(unreachable),
       notAsked,
     };
@@ -216,11 +215,15 @@ export class ShardOperator implements Operator {
   }
 
   /** Hands over what a layout leaves behind before it says that the layout may go. */
-  async #summaries(asked: readonly ShardAnswer<CountedObjects>[]): Promise<readonly LayoutSummary[]> {
+  async #summaries(
+    asked: readonly ShardAnswer<CountedObjects>[],
+    isAskable: IsAskable,
+  ): Promise<readonly LayoutSummary[]> {
     const { layouts, totals } = this.#directory;
     const left = leftCounts(layouts, asked);
     const answer = left.length === 0 ? [] : await unlessSilent(totals, addUp(this.#namespace, totals, left));
-    return summarizeLayouts(layouts, asked, answer !== null);
+    const unused = this.#directory.listed.filter((address) => !isAskable(address));
+    return summarizeLayouts(layouts, asked, answer !== null, unused);
   }
 
   omittedHeaders(route: string): readonly string[] {
@@ -250,18 +253,16 @@ export class ShardOperator implements Operator {
   }
 
   async #find(id: RecordId): Promise<{ readonly address: LayoutShardAddress; readonly detail: RecordDetail } | null> {
-    for (const address of this.#places(id)) {
+    for (const address of await this.#places(id)) {
       const detail = await this.#calls(address).inspect(id);
       if (detail !== null) return { address, detail: detailOf(detail, address) };
     }
     return null;
   }
 
-  /** Where the record can be. The iterator throws after as many objects as one request can ask: then nobody knows whether there is such a record. */
-  *#places(id: RecordId): Iterable<LayoutShardAddress> {
-    const places = this.#directory.of(keyHashOf(id));
-    yield* places.slice(0, MOST_PLACES);
-    if (places.length > MOST_PLACES) throw new Error(`not asked: ${places.length - MOST_PLACES} of ${places.length}`);
+  /** Where the record can be. */
+  async #places(id: RecordId): Promise<Iterable<LayoutShardAddress>> {
+    return boundedPlaces(this.#directory.of(keyHashOf(id)).filter(await this.#directory.askable()));
   }
 
   /** As far as its own object has counted them, and that which counts for the isolates. */

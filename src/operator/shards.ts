@@ -36,6 +36,8 @@ export interface GatheringObject {
   readonly layout: Layout;
   readonly from: number;
   readonly count: number;
+  /** Only these of them; absent: all. */
+  readonly only?: readonly number[];
 }
 
 /**
@@ -49,13 +51,31 @@ export type OperatorsLayout = Pick<Layout, "jurisdiction" | "locationHint">;
 
 const ANYWHERE: OperatorsLayout = { jurisdiction: null, locationHint: null };
 
+/** Objects that are not asked, because no client has used them: a question would create them where the asking Worker runs. */
+export interface AskableObjects {
+  /** Whether there may be such objects in a layout. */
+  readonly isNarrowed: (layout: ConfiguredLayout) => boolean;
+  /** The names of those that are asked, for each of these layouts; `null`: all of it. Never rejects. */
+  readonly which: (layouts: readonly ConfiguredLayout[]) => Promise<readonly (ReadonlySet<string> | null)[]>;
+  /** All of the layout were asked, and these have something. */
+  readonly note: (layout: ConfiguredLayout, numbers: readonly number[]) => Promise<void>;
+}
+
+/** Whether an object may be asked. */
+export type IsAskable = (address: LayoutShardAddress) => boolean;
+
+export const ALL_ASKABLE: IsAskable = () => true;
+
 export class ShardDirectory {
   /** Those in force first, then the previous ones, oldest first. */
   readonly layouts: readonly ConfiguredLayout[];
   readonly #gateway: OperatorsLayout;
   readonly #hasConsumers: boolean;
 
-  constructor(routes: readonly Route[], gateway: OperatorsLayout = ANYWHERE) {
+  readonly #askable: AskableObjects | null;
+
+  constructor(routes: readonly Route[], gateway: OperatorsLayout = ANYWHERE, askable: AskableObjects | null = null) {
+    this.#askable = askable;
     this.layouts = layoutsOf(routes);
     this.#gateway = gateway;
     this.#hasConsumers = routes.some(({ path }) => path.startsWith(CONSUMER_LABEL));
@@ -79,6 +99,31 @@ export class ShardDirectory {
   /** The layouts with an object for each key. */
   get notListed(): readonly string[] {
     return this.layouts.flatMap(({ title, layout }) => (shardCount(layout.shards) === null ? [title] : []));
+  }
+
+  /** Which objects an operator's request asks. To be asked once for each question to all. */
+  async askable(): Promise<IsAskable> {
+    const narrowed = this.#narrowed;
+    if (this.#askable === null || narrowed.length === 0) return ALL_ASKABLE;
+    const which = await this.#askable.which(narrowed);
+    const byTitle = new Map(narrowed.map(({ title }, at) => [title, which[at] ?? null]));
+    return ({ layout, name }) => byTitle.get(layout)?.has(name) ?? true;
+  }
+
+  /** Says which objects have something, of layouts of which all were asked. Never rejects. */
+  async noteUsed(used: readonly UsedObjects[]): Promise<void> {
+    for (const { title, asked, names } of used) {
+      const layout = this.#narrowed.find((one) => one.title === title && shardCount(one.layout.shards) === asked);
+      const numbers = Array.from({ length: asked }, (_, number) => number).filter((number) =>
+        names.has(numberedName(number, layout?.layout.shards ?? asked)),
+      );
+      // oxlint-disable-next-line no-await-in-loop -- there is one as a rule
+      if (layout !== undefined) await logged(this.#askable?.note(layout, numbers));
+    }
+  }
+
+  get #narrowed(): readonly ConfiguredLayout[] {
+    return this.layouts.filter((layout) => this.#askable?.isNarrowed(layout) === true);
   }
 
   /** Keeps no records, only the operators' own state, so that no failing shard affects it. */
@@ -117,6 +162,22 @@ export class ShardDirectory {
         ? []
         : [{ ...shardAddressOf(idPrefix, layout), layout: title }],
     );
+  }
+}
+
+/** Objects of one layout that have something. */
+export interface UsedObjects {
+  readonly title: string;
+  /** How many objects of the layout have answered. */
+  readonly asked: number;
+  readonly names: ReadonlySet<string>;
+}
+
+async function logged(work: Promise<void> | undefined): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    console.warn({ message: "used objects could not be noted", reason: String(error) });
   }
 }
 
@@ -160,6 +221,15 @@ function gatheringsOf(layout: Layout): readonly GatheringObject[] {
     const address = addressIn(layout, gatheringName(at, layout.shards));
     return { address, layout, from, count: Math.min(GATHERED_TOGETHER, all - from) };
   });
+}
+
+/** A gathering object that asks the askable ones of its objects; none if there are none. */
+export function narrowedGathering(gathering: GatheringObject, isAskable: IsAskable): readonly GatheringObject[] {
+  const { from, count } = gathering;
+  const numbers = Array.from({ length: count }, (_, at) => from + at);
+  const only = numbers.filter((number) => isAskable(gatheredAddress(gathering, number)));
+  if (only.length === count) return [gathering];
+  return only.length === 0 ? [] : [{ ...gathering, only }];
 }
 
 /** The object of a large layout with this number. */

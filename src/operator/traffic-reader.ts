@@ -31,12 +31,13 @@ import { writeExposition } from "./exposition.ts";
 import { metricFamilies } from "./metrics.ts";
 import { RECENT_AT_ONCE, readRecentCursor, writeRecentCursor } from "./recent-cursor.ts";
 import type { ScrapedGathering } from "./shard-metrics.ts";
-import type { ShardDirectory } from "./shards.ts";
+import { ALL_ASKABLE, type ShardDirectory } from "./shards.ts";
 
 export interface TrafficPorts {
   readonly namespace: DurableObjectNamespace;
   /** Of the objects that keep records, and of the one that adds up what all have counted and counts for the isolates. */
-  readonly directory: Pick<ShardDirectory, "listed" | "askedAlone" | "gatherings" | "totals">;
+  readonly directory: Pick<ShardDirectory, "listed" | "askedAlone" | "gatherings" | "totals"> &
+    Partial<Pick<ShardDirectory, "askable">>;
   /** The configured routes' paths, each once. */
   readonly routes: readonly string[];
   /** Whether the tokens of this route's callers can matter. */
@@ -119,13 +120,14 @@ export class TrafficReader {
     const upTo = Date.now() - CLOCKS_APART_MS;
     const { group, after: afters } = begin;
     const after = afters[group] ?? 0;
+    const isAskable = (await directory.askable?.()) ?? ALL_ASKABLE;
     const addresses = listed.slice(group * RECENT_AT_ONCE, (group + 1) * RECENT_AT_ONCE);
     const question = (shard: AskShard): Promise<readonly ExchangeReport[]> =>
       shard(TRAFFIC_CALLS).recent({ after, upTo });
     // What isolates have answered alone is asked for with the first objects.
     const asked = await Promise.all([
       group === 0 ? this.#askTotals(question) : [],
-      askShards(namespace, addresses, question),
+      askShards(namespace, addresses.filter(isAskable), question),
     ]);
     const exchanges = asked
       .flat()

@@ -68,7 +68,8 @@ function gatewayOf(
   const encryptions = new EncryptionDeriver(encryptionSecrets);
   const traffic = new TrafficCounters();
   const rules = allRoutes(config);
-  const directory = new ShardDirectory(rules, config.gateway);
+  const askOperators: AskOperators = (call, question) => operator.askOperators(call, question);
+  const directory = new ShardDirectory(rules, config.gateway, workerFunctions.askableObjects?.(askOperators));
   const flusher = new TrafficFlusher({ counting: () => shardStub(namespace, directory.totals), traffic, waitUntil });
   const paths = rules.map(({ path }) => path);
   const routes = [...new Set([...paths, ...config.destinations.map(({ name }) => outboxRoute(name))])];
@@ -90,7 +91,6 @@ function gatewayOf(
     encryptions,
   };
   const operator = new ShardOperator(namespace, rules, directory);
-  const askOperators: AskOperators = (call, question) => operator.askOperators(call, question);
   const audit = workerFunctions.auditLog?.(askOperators) ?? NO_AUDIT_LOG;
   const kernel: WorkerKernel = {
     env: bindings,

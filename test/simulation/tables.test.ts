@@ -16,6 +16,8 @@ import { POSITIONS_TABLE } from "../../src/features/claims/object/position-rows.
 import { ALERTS_TABLE, OUTBOX_TABLES } from "../../src/features/outbox/object/outbox-tables.ts"; // feature: outbox
 import { EXAMPLES_TABLE } from "../../src/features/observe/object/example-rows.ts"; // feature: observe
 import { SIGHTING_DAYS_TABLE } from "../../src/features/observe/object/sighting-days.ts"; // feature: observe
+import { ENROLMENT_TABLE } from "../../src/features/placement/object/enrolling.ts"; // feature: placement
+import { ENROLLED_TABLE } from "../../src/features/placement/object/register.ts"; // feature: placement
 import { SIGHTINGS_TABLE } from "../../src/features/observe/object/sighting-rows.ts"; // feature: observe
 import { Disk } from "./disk.ts";
 import { storageOn } from "./stand-ins.ts";
@@ -31,6 +33,8 @@ const LATER_TABLES: readonly string[] = [
   SIGHTINGS_TABLE, // feature: observe
   SIGHTING_DAYS_TABLE, // feature: observe
   EXAMPLES_TABLE, // feature: observe
+  ENROLMENT_TABLE, // feature: placement
+  ENROLLED_TABLE, // feature: placement
   CLOSED_TABLE, // feature: previous-shards
   CLOSED_BEFORE_TABLE, // feature: previous-shards
 ];

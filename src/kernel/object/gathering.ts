@@ -28,6 +28,8 @@ export interface GatherQuestion {
   /** The numbers of its objects: `count` of them, from this one on. */
   readonly from: number;
   readonly count: number;
+  /** Only these of them; absent: all. */
+  readonly only?: readonly number[];
   /** How many objects it asks at most. */
   readonly ask: number;
   /** These first. */
@@ -117,11 +119,11 @@ export const OLDEST = 5;
  */
 export function nextToAsk(
   known: ReadonlyMap<number, Pick<GatheredShard, "triedAt" | "held">>,
-  { from, count, ask, first = [] }: GatherQuestion,
+  { from, count, only, ask, first = [] }: GatherQuestion,
   asking: ReadonlySet<number> = new Set(),
 ): readonly number[] {
   const isOwn = (number: number): boolean => number >= from && number < from + count;
-  const inOrder = Array.from({ length: count }, (_, at) => from + at)
+  const inOrder = (only ?? Array.from({ length: count }, (_, at) => from + at))
     .map((number) => ({ number, triedAt: known.get(number)?.triedAt ?? 0, isSilent: known.get(number)?.held === null }))
     .toSorted((one, other) => one.triedAt - other.triedAt);
   const silent = inOrder.filter(({ isSilent }) => isSilent).slice(0, Math.ceil(ask / 2));
@@ -174,7 +176,7 @@ export function hoursTogether(
 /** `counters`: all that the objects have counted. `since`: when this request began. */
 export function gatherAnswer(
   { shards, hours }: KnownObjects,
-  { from, count, wants }: Pick<GatherQuestion, "from" | "count" | "wants">,
+  { from, count, only, wants }: Pick<GatherQuestion, "from" | "count" | "only" | "wants">,
   counters: CountedByShard["routes"],
   since: number,
 ): GatherAnswer {
@@ -186,7 +188,7 @@ export function gatherAnswer(
     oldest: oldestOf(answered),
     unreachable: own.filter(({ held }) => held === null).map(({ shard }) => shard),
     earlier: own.filter(({ triedAt }) => triedAt < since).length,
-    never: count - own.length,
+    never: Math.max(0, (only?.length ?? count) - own.length),
     oldestAt: own.length === 0 ? null : Math.min(...own.map(({ triedAt }) => triedAt)),
     counters: wants.counters === true ? counters : [],
     hours: wants.hours === true ? [...hours, ...own.flatMap((one) => one.hours)] : [],

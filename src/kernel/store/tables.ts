@@ -34,6 +34,8 @@ export const TABLES: Readonly<Record<string, TableUse>> = {
   addresses: { why: "saves attempts a connection, and is found out again" },
   closed: { why: OF_CHANGE }, // feature: previous-shards
   closed_before: { why: OF_CHANGE }, // feature: previous-shards
+  enrolment: { why: "says that the operators' object knows of this one" }, // feature: placement
+  enrolled: { why: "is in an object that belongs to no layout" }, // feature: placement
   reach: { why: "is of use to look-ups of records, which are counted" },
 };
 

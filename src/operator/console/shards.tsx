@@ -30,7 +30,9 @@ export function ShardsPage({ view, total, shards, layouts, unreachable, notAsked
             outcomes are shown.
           </p>
         ) : null}
-        {total.objects + unreachable.length + notAsked.missing === 0 ? (
+        {layouts.some(({ unused }) => unused > 0) && total.objects + unreachable.length === 0 ? (
+          <p class="empty">No client has used a shard yet.</p>
+        ) : total.objects + unreachable.length + notAsked.missing === 0 ? (
           <p class="empty">
             Every key has its own object (shards = "per-key"), and those cannot be listed. Search for a record by its
             key.

@@ -7,14 +7,17 @@ import { OPERATOR_CALLS } from "../../../kernel/object/operator-calls.ts";
 import { askObject, shardStub } from "../../../kernel/object/call-shard.ts";
 import { type ShardAddress, shardTitle } from "../../../kernel/object/shard-address.ts";
 import { askObjects, namesOf, unlessSilent } from "../../../operator/ask-shards.ts";
-import type { ShardDirectory } from "../../../operator/shards.ts";
+import { ALL_ASKABLE, type ShardDirectory } from "../../../operator/shards.ts";
 
 /** One pass, for the Worker's cron trigger. */
 export async function watchShards(
   namespace: DurableObjectNamespace,
-  directory: Pick<ShardDirectory, "listed" | "askedAlone" | "gatherings" | "operators">,
+  directory: Pick<ShardDirectory, "listed" | "askedAlone" | "gatherings" | "operators"> &
+    Partial<Pick<ShardDirectory, "askable">>,
 ): Promise<void> {
-  const { listed, operators } = directory;
+  const { operators } = directory;
+  const isAskable = (await directory.askable?.()) ?? ALL_ASKABLE;
+  const listed = directory.listed.filter(isAskable);
   const [first, second = operators] = listed;
   if (first === undefined) return;
   // As a scrape does: an object that cannot read its records is of no use either.

@@ -30,6 +30,10 @@ interface LayoutsOptions extends Pick<OperatorOptions, "tokenFile" | "json"> {
   readonly url?: readonly URL[];
 }
 
+interface ListOptions extends LayoutsOptions {
+  readonly all?: boolean;
+}
+
 interface CloseOptions extends LayoutsOptions {
   readonly dryRun?: boolean;
 }
@@ -50,7 +54,9 @@ function defineLayouts(command: Command): void {
     .command("list")
     .summary("show the layouts in use, and which previous one may go")
     .description("Shows the layouts in use, and when a previous one may be taken out of previous_shards.");
-  withGateways(list).action((options: LayoutsOptions) => askAll(options, showAll));
+  withGateways(list)
+    .option("--all", 'also ask objects that no client has used (location_hint = "first-use"), which creates them')
+    .action(({ all = false, ...options }: ListOptions) => askAll(options, (client) => showAll(client, all)));
   const close = command
     .command("close")
     .summary("close a previous layout")
@@ -123,8 +129,8 @@ async function askAll(
 /** The layouts to show, and what the API answered. */
 type Answered = readonly [readonly LayoutState[], object];
 
-async function showAll(client: OperatorClient): Promise<Answered> {
-  const { layouts: all, notAsked } = await client.layouts();
+async function showAll(client: OperatorClient, isAll: boolean): Promise<Answered> {
+  const { layouts: all, notAsked } = await client.layouts(isAll);
   reportNotAsked(notAsked);
   return [all, { layouts: all, notAsked }];
 }

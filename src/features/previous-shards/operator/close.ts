@@ -41,7 +41,10 @@ export function layoutCloser({ namespace, directory, operator, audit }: WorkerKe
     const needed = [...summariesBefore, ...(nextSummary === undefined ? [] : [nextSummary])];
     const silent = needed.flatMap(({ unreachable }) => unreachable);
     if (silent.length > 0) throw new Error(`unreachable: ${silent.join(", ")}`);
-    const notAsked = needed.reduce((sum, one) => sum + (one.objects ?? 0) - one.open - one.closed - one.empty, 0);
+    const notAsked = needed.reduce(
+      (sum, one) => sum + (one.objects ?? 0) - one.unused - one.open - one.closed - one.empty,
+      0,
+    );
     if (notAsked > 0)
       throw new Error(`not asked yet: ${notAsked} objects of ${needed.map((one) => one.layout).join()}`);
     const most = MAX_CALLS - 2 * calls - directory.gatherings.length;

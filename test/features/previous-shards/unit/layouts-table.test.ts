@@ -26,6 +26,7 @@ const layout: LayoutState = {
   atLeast: ["failed"],
   lastExpiresAt: "2026-11-21T11:35:00.000Z",
   holds: [],
+  unused: 0,
   places: {},
   mayGo: false,
   reason: "12 objects still hold records.",

@@ -26,6 +26,7 @@ import {
 import { useAudit } from "../../../features/audit/integration/statements.ts"; // feature: audit
 import { useRecordScan } from "../../../features/callers/integration/statements.ts"; // feature: callers
 import { useClaims } from "../../../features/claims/integration/statements.ts"; // feature: claims
+import { useEnrolment } from "../../../features/placement/integration/statements.ts"; // feature: placement
 import { useObserve } from "../../../features/observe/integration/statements.ts"; // feature: observe
 import { useOutbox } from "../../../features/outbox/integration/statements.ts"; // feature: outbox
 import { usePreviousShards } from "../../../features/previous-shards/integration/statements.ts"; // feature: previous-shards
@@ -37,6 +38,7 @@ const USED_BY_FEATURES: readonly ((ledger: Ledger, storage: LedgerStorage) => vo
   useRecordScan, // feature: callers
   useClaims, // feature: claims
   useObserve, // feature: observe
+  useEnrolment, // feature: placement
   // The last: afterwards the object takes no record.
   usePreviousShards, // feature: previous-shards
 ];

@@ -63,6 +63,8 @@ it("is all ways into an object", () => {
       "decide",
       "deliveries",
       "end-sessions",
+      "enrol",
+      "enrolled",
       "erase-scope",
       "exchange",
       "gather",

@@ -87,6 +87,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/object/reachability.ts": ATTEMPTED,
   "kernel/previous-scope/aliases.ts": OF_ROWS,
   "features/audit/object/audit-log-store.ts": OF_ROWS, // feature: audit
+  "features/placement/object/enrolling.ts": OF_ROWS, // feature: placement
   "features/placement/object/traced-place.ts": CACHE, // feature: placement
   "features/observe/body-copy.ts": OF_ONE_REQUEST, // feature: observe
   "features/observe/object/sighting-days.ts": OF_ROWS, // feature: observe
