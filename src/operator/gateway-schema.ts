@@ -139,7 +139,7 @@ const runningRouteSchema = v.object({
   scope: withDescription(v.array(v.string()), "What tells callers apart.", ["header:authorization"]),
   identities: withDescription(
     v.record(v.string(), v.record(v.string(), v.string())),
-    "Where the identities of its scopes take a caller's name from: for each issuer its claim, or under an empty name the question to the origin.",
+    "Where the identities of its scopes take a caller's name from: for each issuer its claim, or under an empty name the question to the origin, or the headers that name the keys of a signature.",
     { user: { "https://login.example.com": "sub" } },
   ),
   keyFrom: withDescription(v.array(v.string()), "Where its keys come from; names of headers in lower case.", [

@@ -119,28 +119,6 @@ const CONTENT = {
 };
 // feature: content-keys ends
 
-// feature: problem-shapes begins
-const SHAPE_BODY = { body: { error: "{code}", text: "{detail}" } };
-
-/** Each is a shape of its own. */
-const SHAPES: readonly Settings[] = [
-  {},
-  { body: "{code}" },
-  { ...SHAPE_BODY, bodi: {} },
-  { ...SHAPE_BODY, type: "text/html" },
-  { ...SHAPE_BODY, codes: { "key-reusd": { status: 409 } } },
-  { ...SHAPE_BODY, codes: { "operator-forbidden": { status: 403 } } },
-  { ...SHAPE_BODY, codes: { "key-reused": { status: 200 } } },
-  { ...SHAPE_BODY, codes: { default: { status: 409 } } },
-  { ...SHAPE_BODY, codes: { "store-unavailable": { status: 409 } } },
-  { ...SHAPE_BODY, codes: { "credential-invalid": { status: 404 } } },
-  { ...SHAPE_BODY, codes: { "key-reused": { status: "409" } } },
-  { ...SHAPE_BODY, codes: { "key-reused": { of: [] } } },
-  { body: { error: "{word}" } },
-  { body: { error: "{detial}", list: ["see {json:id}", "{}"] } },
-];
-// feature: problem-shapes ends
-
 /** Of one route. */
 const ROUTE: readonly Settings[] = [
   { timeout: 30 },
@@ -191,10 +169,6 @@ const ROUTE: readonly Settings[] = [
   { scope: ["ip", "tenant"] },
   { scope: ["header:"] },
   { scope: ["cookie:a b"] },
-  { problems: "acme" }, // feature: problem-shapes
-  { problems: "adpc" }, // feature: problem-shapes
-  { problems: 409 }, // feature: problem-shapes
-  { problems: "acp", key_reused_status: 409 }, // feature: problem-shapes
   { scope: ["none", "path", "header:authorization"] },
   { scope: ["path", "path"] },
   { scope: ["route:"] },
@@ -457,6 +431,8 @@ const TWO: readonly (readonly [Settings, Settings])[] = [
   [{ path: "/a/:x" }, { path: "/a/b", methods: ["POST"] }],
 ];
 
+const VERIFY = { unknown: "verify", verify: "/v1/by-key/{key}" };
+
 // feature: identities begins
 const JWT = {
   issuer: "https://login.example.com",
@@ -464,6 +440,7 @@ const JWT = {
   jwks: "https://login.example.com/jwks.json",
 };
 const ASK = { path: "/v1/me", pointer: "/account/id" };
+const SIGNATURE = { trust: ["https://platform.example/.well-known/ucp", "https://*.example.com/*"] };
 
 const IDENTITIES: readonly unknown[] = [
   "jwt",
@@ -501,6 +478,21 @@ const IDENTITIES: readonly unknown[] = [
   { ask: { ...ASK, pointer: "account.id" } },
   { ask: { ...ASK, pointer: "" } },
   { ask: { ...ASK, cache: "2h" } },
+  { jwt: JWT, signature: SIGNATURE },
+  { signature: "https://platform.example" },
+  { signature: {} },
+  { signature: { trust: [] } },
+  { signature: { trust: "https://platform.example/*" } },
+  { signature: { trust: ["https://platform.example"] } },
+  { signature: { trust: ["http://platform.example/*"] } },
+  { signature: { trust: ["https://*/*"] } },
+  { signature: { trust: ["https://*.com/*"] } },
+  { signature: { trust: ["https://platform.example/*", "https://PLATFORM.example:443/*"] } },
+  { signature: { ...SIGNATURE, agent: [] } },
+  { signature: { ...SIGNATURE, agent: ["user-agent"] } },
+  { signature: { ...SIGNATURE, agent: ["ucp-agent", "ucp-agent"] } },
+  { signature: { ...SIGNATURE, freshness: "always" } },
+  { signature: SIGNATURE, credential: ["header:signature"] },
 ];
 // feature: identities ends
 
@@ -704,18 +696,19 @@ const ALL: readonly (readonly [what: string, given: unknown, variables: Settings
         },
       ] as const,
   ),
-  // feature: problem-shapes begins
-  ...SHAPES.map(
-    (one) => ["a shape", one, { PROBLEMS: { acme: one }, ROUTES: [{ ...PAYMENTS, problems: "acme" }] }] as const,
-  ),
-  ["shapes", { acp: {} }, { PROBLEMS: { acp: SHAPE_BODY }, ROUTES: [PAYMENTS] }],
-  ["shapes", [], { PROBLEMS: [], ROUTES: [PAYMENTS] }],
-  // feature: problem-shapes ends
   // feature: identities begins
   ...IDENTITIES.map(
     (one) =>
       ["an identity", one, { IDENTITIES: { user: one }, ROUTES: [{ ...PAYMENTS, scope: ["identity:user"] }] }] as const,
   ),
+  [
+    "an identity",
+    "by signature, with a verification that nobody has signed",
+    {
+      IDENTITIES: { platform: { signature: SIGNATURE } },
+      ROUTES: [{ ...PAYMENTS, scope: ["identity:platform"], ...VERIFY }],
+    },
+  ] as const,
   // feature: identities ends
   // feature: outbox begins
   ...DESTINATIONS.map((one) => ["destinations", one, { DESTINATIONS: one, ROUTES: [PAYMENTS], ...HOOKS }] as const),
@@ -750,8 +743,6 @@ it("the errors of variables are as approved, and no secret is among them", async
   for (const { words } of said) expect(words).not.toMatch(/secret-of|me:secret|a{32}|b{32}|c{32}/);
   await expectApproved("configuration-errors", said);
 });
-
-const VERIFY = { unknown: "verify", verify: "/v1/by-key/{key}" };
 
 /** Right, but perhaps not meant so. Each is of one route. */
 const UNDECIDED: readonly Settings[] = [
@@ -806,12 +797,14 @@ it("what is promised of a configuration is as approved", async () => {
     { key_from: [{ digest: "request", window: "1h", repeat: "refuse" }] }, // feature: content-keys
     { scope: ["identity:user"] }, // feature: identities
     { scope: ["identity:account"] }, // feature: identities
+    { scope: ["identity:platform"] }, // feature: identities
   ];
   const others = {
     // feature: identities begins
     IDENTITIES: {
       user: { jwt: [JWT, { ...JWT, issuer: "https://id.example.org", claim: "/account/id" }] },
       account: { ask: ASK, anonymous: "allow" },
+      platform: { signature: SIGNATURE },
     },
     // feature: identities ends
     DESTINATIONS: [HOOK], // feature: outbox

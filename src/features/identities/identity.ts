@@ -1,11 +1,13 @@
 // Proves who the caller of a request is, before its body is read: by the identities that the route's scopes name. Decides what a
-// credential is and where it comes from; identity-jwt.ts verifies tokens, identity-ask.ts asks the origin. A request whose caller is not
+// credential is and where it comes from; jwt-prover.ts verifies tokens, identity-ask.ts asks the origin, signature-prover.ts verifies signatures
+// of the request itself. A request whose caller is not
 // proved is refused; nothing of it is forwarded, and it learns nothing of any record.
 
 import type { CredentialPart, Identity } from "../../kernel/config/identity.ts";
 import type { CredentialFault } from "../../kernel/record/problem.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";
 import { OriginAsker } from "./identity-ask.ts";
+import { SignatureProver, UNSIGNED } from "./signature/signature-prover.ts";
 import { JwtProver } from "../../kernel/request/jwt-prover.ts";
 import type { CallerRequest, ProverPorts } from "../../kernel/request-feature.ts";
 import { NO_PROOFS, type CallerProof, type CallerProofs, readScope } from "../../kernel/request/scope.ts";
@@ -35,7 +37,10 @@ export class IdentityProver {
     const read = readScope(request.headers, "", parts);
     if ("problem" in read) return read;
     const values = read.values.filter((_, at) => at % 2 === 1);
-    if (values.every((value) => value === null)) return anonymous === "allow" ? ANONYMOUS : refuse("missing");
+    if (values.every((value) => value === null)) {
+      if (anonymous === "allow") return ANONYMOUS;
+      return identity.proof.kind === "signature" ? UNSIGNED : refuse("missing");
+    }
     return this.#proverOf(identity)(request, asHeaders(parts, values));
   }
 
@@ -60,6 +65,10 @@ export class IdentityProver {
       case "ask": {
         const asker = new OriginAsker(name, proof.question, this.#ports);
         return (request, headers) => asker.prove(request, headers);
+      }
+      case "signature": {
+        const prover = new SignatureProver(proof.rule, this.#ports);
+        return (request) => prover.prove(request);
       }
     }
   }

@@ -6,7 +6,7 @@ import type { Config } from "../../kernel/config/resolved.ts";
 import type { Layout } from "../../kernel/config/layout.ts";
 import type { GivenOrElsewhere, PlacedRecord, PreviousLayouts } from "../../kernel/elsewhere.ts";
 import type { Problem } from "../../kernel/record/problem.ts";
-import type { Endpoint } from "../../kernel/request-feature.ts";
+import type { CallerRequest, Endpoint } from "../../kernel/request-feature.ts";
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { askObject, shardStub, withRetries } from "../../kernel/object/call-shard.ts";
 import { NEW_KEYS_RETRY_MS } from "../../kernel/object/decide.ts";
@@ -70,7 +70,7 @@ function lookUpEndpoint(kernel: WorkerKernel): Endpoint {
       if (!MONITOR_METHODS.includes(request.method)) return { kind: "refuse", problem: NO_METHOD };
       const route = findRoute(asked.method, asked.path);
       if (route === null || route === "too-long" || !route.lookUp) return { kind: "refuse", problem: NOT_KNOWN };
-      const caller = { headers: new HeaderSnapshot(request.headers), url, route, path: asked.path };
+      const caller = { request, headers: new HeaderSnapshot(request.headers), url, route, path: asked.path };
       return {
         kind: "own",
         isAboutRecord: true,
@@ -81,13 +81,15 @@ function lookUpEndpoint(kernel: WorkerKernel): Endpoint {
   };
 }
 
+type KeyQuestion = ScopedRequest & CallerRequest;
+
 /** A caller's key, as its objects know it. */
 interface CallersKey {
   readonly key: string;
   /** As answers repeat it. */
   readonly echo: string;
   readonly scopes: ReadScopes;
-  readonly caller: ScopedRequest;
+  readonly caller: KeyQuestion;
   /** The record's own name, which decides which object has it. */
   readonly id: RecordId;
   readonly placedIn: (layout: Layout, previous: PreviousLayouts | undefined) => Promise<PlacedRecord>;
@@ -95,7 +97,7 @@ interface CallersKey {
 
 async function answerKeyQuestion(
   { method }: Request,
-  caller: ScopedRequest,
+  caller: KeyQuestion,
   asked: AskedMonitor,
   kernel: WorkerKernel,
 ): Promise<Response> {

@@ -1,6 +1,7 @@
 // From a request that has passed to what is said of it: the request is read again from its copy, by the code that reads protected requests, so that key,
 // caller and fingerprint are what they would have been.
 
+import { coversBody } from "../../kernel/config/identity.ts";
 import { singleHeaders } from "../../kernel/config/key-source.ts";
 import type { ClientProblemCode } from "../../kernel/record/problem.ts";
 import type { SightingClass } from "../../kernel/record/sighting.ts";
@@ -11,7 +12,7 @@ import { namerOf, readScopes } from "../../kernel/request/read-scopes.ts";
 import { declaredLength, HeaderSnapshot } from "../../kernel/request/headers.ts";
 import { type ExchangeIntent, protectedIntent } from "../../kernel/request/intent.ts";
 import type { ExchangeRequest } from "../../kernel/request/message.ts";
-import { hasScopeInBody, jsonParts } from "../../kernel/request/scope-in-body.ts";
+import { hasScopeInBody, jsonParts, proofsWithBody } from "../../kernel/request/scope-in-body.ts";
 import { isSomebody } from "../../kernel/request/record-name.ts";
 import { NO_PROOFS, UNREAD } from "../../kernel/request/scope.ts";
 import { effectIn } from "./effect.ts";
@@ -42,7 +43,8 @@ export async function readSighting(seen: SeenRequest, reading: ReadPorts): Promi
   const { origin, trustForwarded } = route;
   const passing = { request, url, origin, trustForwarded, keyNames: [] };
   const intent = protectedIntent(passing, route, names);
-  if (intent.kind === "search" && sent.kind === "not-copied") return refused("body-too-large");
+  const isBodyNeeded = intent.kind === "search" || route.identities.some(coversBody);
+  if (isBodyNeeded && sent.kind === "not-copied") return refused("body-too-large");
   const keyless = (code: ClientProblemCode | null): Promise<ReadSighting> =>
     readKeyless({ kind: "exchange", request, headers, url, route, key: NO_KEY }, seen, reading, code);
   switch (intent.kind) {
@@ -111,8 +113,9 @@ async function readKeyless(
   const { keylessMs = 0, sample = 1 } = route.trial ?? {};
   const alone = { problem: code === null ? null : classOf(code), sighting: null, key: null };
   if (keylessMs === 0 || seen.sent.kind !== "whole") return alone;
-  const proofs = route.identities.length > 0 ? await reading.proveCaller(intent) : NO_PROOFS;
   const body = { kind: "whole", body: { bytes: seen.sent.bytes, free: () => undefined } } as const;
+  const hasIdentities = route.identities.length > 0;
+  const proofs = hasIdentities ? await proofsWithBody(await reading.proveCaller(intent), body) : NO_PROOFS;
   const json = hasScopeInBody(route) ? await jsonParts(intent, body) : UNREAD;
   const scopes = readScopes(intent, proofs, json);
   if ("problem" in scopes || !isSomebody(scopes.scope)) return alone;

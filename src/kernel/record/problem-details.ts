@@ -16,7 +16,7 @@ export interface ProblemDescription {
   /** Seconds for `Retry-After`; `null` for none. */
   readonly retryAfterSeconds: number | null;
   /** Extension members of this problem (RFC 9457, section 3.2). */
-  readonly members: Readonly<Record<string, number>>;
+  readonly members: Readonly<Record<string, number | string>>;
 }
 
 export function notRetryable(status: number, title: string, detail: string): ProblemDescription {

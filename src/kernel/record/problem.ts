@@ -35,11 +35,13 @@ export type ClientProblem =
   /** The request has no key of its own and the content of an earlier one of its caller, which took effect or is in flight. */
   | { readonly code: "repeated-content" }
   /** `holds`: the limit is that of a body that has to be read for it. */
-  | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holds?: "key" | "scope" }
+  | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holds?: "key" | "scope" | "signature" }
   | OriginProblem
   | { readonly code: "store-unavailable" }
-  | { readonly code: "credential-invalid"; readonly why: CredentialFault }
-  | { readonly code: "identity-unavailable"; readonly retryAfterMs: number }
+  /** `signature`: the credential is a signature of the request itself. */
+  | { readonly code: "credential-invalid"; readonly why: CredentialFault; readonly signature?: SignatureFault }
+  /** `isProfile`: the document with the keys of the caller's agent cannot be fetched. */
+  | { readonly code: "identity-unavailable"; readonly retryAfterMs: number; readonly isProfile?: true }
   /** How many problems the log lists. The problems themselves stay there, because they may name internal addresses. */
   | { readonly code: "configuration-invalid"; readonly problemCount: number };
 
@@ -49,6 +51,19 @@ export const KEY_FROM_CONTENT =
 
 /** What is wrong with a credential, as far as its caller may know. */
 export type CredentialFault = "missing" | "expired" | "invalid";
+
+/** What is wrong with a request's signature. Its client may know all of it: it is about nothing but that request, and the keys that its agent publishes. */
+export interface SignatureFault {
+  readonly fault:
+    | "signature-missing"
+    | "signature-invalid"
+    | "key-not-found"
+    | "digest-invalid"
+    | "algorithm-unsupported"
+    | "profile-not-trusted";
+  /** A sentence. */
+  readonly reason: string;
+}
 
 export type ClientProblemCode = ClientProblem["code"];
 
@@ -100,18 +115,8 @@ export function describeProblem(problem: Problem): ProblemDescription {
         STORE_RETRY_SECONDS * 1000,
       );
     case "credential-invalid":
-      return notRetryable(
-        401,
-        "Credential invalid",
-        `${FAULTS[problem.why]} ${NOTHING_SENT} Send the same request with the same key and a valid credential of the same caller.`,
-      );
     case "identity-unavailable":
-      return retryableProblem(
-        503,
-        "Identity unavailable",
-        `The gateway cannot find out whose credential this is at the moment. ${NOTHING_SENT} Send the same request again later, with the same key.`,
-        problem.retryAfterMs,
-      );
+      return describeCallerProblem(problem);
     case "configuration-invalid": {
       const details = notRetryable(
         500,
@@ -141,9 +146,32 @@ export function describeProblem(problem: Problem): ProblemDescription {
   }
 }
 
+/** Nobody knows whose request it is. Nothing is stored or sent. */
+function describeCallerProblem(problem: Of<"credential-invalid" | "identity-unavailable">): ProblemDescription {
+  switch (problem.code) {
+    case "credential-invalid": {
+      const { why, signature } = problem;
+      const details = notRetryable(
+        401,
+        "Credential invalid",
+        `${signature?.reason ?? FAULTS[why]} ${NOTHING_SENT} Send the same request with the same key and a valid ${signature === undefined ? "credential" : "signature"} of the same caller.`,
+      );
+      return signature === undefined ? details : { ...details, members: { fault: signature.fault } };
+    }
+    case "identity-unavailable":
+      return retryableProblem(
+        503,
+        "Identity unavailable",
+        `The gateway cannot find out whose credential this is at the moment${problem.isProfile === true ? ", because it cannot fetch the keys of its agent" : ""}. ${NOTHING_SENT} Send the same request again later, with the same key.`,
+        problem.retryAfterMs,
+      );
+  }
+}
+
 const HELD_IN_BODY = {
   key: ", because its idempotency key may be in it",
   scope: ", because it says whose idempotency key this is",
+  signature: ", because a signature covers it",
 } as const;
 
 /** The request itself is refused. Nothing is stored or sent. */

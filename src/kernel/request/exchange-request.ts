@@ -16,10 +16,8 @@ import type {
   CanonicalMultipart,
   ProverPorts,
   ReadingFunctions,
-  RepeatedValues,
   SearchedKey,
   SearchKey,
-  ShapeProblem,
 } from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import { type KeylessPorts, readKeyless } from "./keyless.ts";
@@ -30,39 +28,34 @@ import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "../notes/request-note.ts";
 import { type HeldBody, type HeldOrFlowing, readBody, unreadOf } from "./body.ts";
-import { hasScopeInBody, jsonParts } from "./scope-in-body.ts";
-import { type CallerProofs, countFor, NO_PROOFS } from "./scope.ts";
+import { hasScopeInBody, jsonParts, needBody, proofsWithBody } from "./scope-in-body.ts";
+import { type CallerProofs, countFor, NO_PROOFS, UNREAD } from "./scope.ts";
 import { contentScopes, namerOf, readScopes, type ReadScopes, recordNames } from "./read-scopes.ts";
 import type { PassOn } from "./pass-through.ts";
-import { NOTHING_REPEATED, repeatedValues } from "./repeated-values.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
 export type ReadExchange =
-  | { readonly kind: "exchange"; readonly exchange: ExchangeRequest; readonly repeated: RepeatedValues }
-  | RefusedReading
+  | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
+  /** `unread` is the body, or the rest of it, that is still to be taken off the wire; `null` for none. */
+  | {
+      readonly kind: "refuse";
+      readonly problem: ClientProblem;
+      readonly echo: string | null;
+      readonly unread: BodyReader | null;
+    }
   | PassOn
   | AnsweredAtOnce;
-
-/** `unread` is the body, or the rest of it, that is still to be taken off the wire; `null` for none. */
-export interface RefusedReading {
-  readonly kind: "refuse";
-  readonly problem: ClientProblem;
-  readonly echo: string | null;
-  readonly unread: BodyReader | null;
-  readonly repeated?: RepeatedValues;
-}
 
 /** What requests are read with. */
 export interface ReadPorts extends KeylessPorts {
   readonly encryptions: EncryptionDeriver;
   /** Only where the feature is. */
   readonly searchKey?: SearchKey;
-  readonly shapeProblem?: ShapeProblem;
 }
 
 /** The ports that features fill, as far as they are there. */
 export function readingFeatures(
-  { callerProver, keySearch, graphqlReader, makeContentKey, canonicalMultipart, shapeProblem }: ReadingFunctions,
+  { callerProver, keySearch, graphqlReader, makeContentKey, canonicalMultipart }: ReadingFunctions,
   ports: ProverPorts,
 ): Omit<ReadPorts, "encryptions"> {
   return {
@@ -70,7 +63,6 @@ export function readingFeatures(
     ...(keySearch === undefined ? null : { searchKey: keySearch(graphqlReader ?? null) }),
     ...(makeContentKey === undefined ? null : { makeContentKey }),
     ...(canonicalMultipart === undefined ? null : { canonicalMultipart }),
-    ...(shapeProblem === undefined ? null : { shapeProblem }),
   };
 }
 
@@ -87,7 +79,7 @@ export async function readExchange(
   // whether it needs one: queries pass.
   if (hasIdentities && intent.kind === "search" && route.key === "required" && !route.graphql) {
     const { headers, passing } = intent;
-    const caller = { route, headers, url: passing.url };
+    const caller = { route, headers, url: passing.url, request: passing.request };
     known = await proveCaller(caller);
     const read = readScopes(caller, known);
     if ("problem" in read) return { kind: "refuse", ...read, echo: null, unread: unreadOf(passing.request, headers) };
@@ -143,7 +135,7 @@ async function readKeyed(
   { encryptions, canonicalMultipart }: ReadPorts,
 ): Promise<ReadExchange> {
   const { route, key } = intent;
-  const refuseKeyed = (problem: ClientProblem, unread: BodyReader | null = null): RefusedReading => {
+  const refuseKeyed = (problem: ClientProblem, unread: BodyReader | null = null): ReadExchange => {
     if (read?.kind === "whole") read.body.free();
     return { kind: "refuse", problem, echo: key.raw, unread };
   };
@@ -154,7 +146,8 @@ async function readKeyed(
     return refuseKeyed(early.problem, read.kind === "over" ? read.rest : null);
   }
   const isInBody = hasScopeInBody(route);
-  const body = read ?? (await readBody(intent, isInBody ? "search" : "forward"));
+  const isProvedWithBody = needBody(proofs);
+  const body = read ?? (await readBody(intent, isInBody || isProvedWithBody ? "search" : "forward"));
   switch (body.kind) {
     case "refuse":
       return refuseKeyed(body.problem, body.rest);
@@ -162,20 +155,17 @@ async function readKeyed(
       return refuseKeyed({ code: "body-too-large", limitBytes: route.maxRequestBodyBytes }, body.rest);
     case "whole":
     case "over": {
-      const held = body.kind === "whole" ? body.body : null;
-      const repeated =
-        held === null || route.problemShape === null
-          ? NOTHING_REPEATED
-          : await repeatedValues(route.problemShape, held.bytes, intent.request);
-      const scopes = isInBody ? readScopes(intent, proofs, await jsonParts(intent, body)) : early;
+      const proved = isProvedWithBody ? await proofsWithBody(proofs, body) : proofs;
+      const json = isInBody ? await jsonParts(intent, body) : UNREAD;
+      const scopes = isInBody || isProvedWithBody ? readScopes(intent, proved, json) : early;
       if ("problem" in scopes) {
-        held?.free();
-        return { ...refuseKeyed(scopes.problem, body.kind === "over" ? body.rest : null), repeated };
+        if (body.kind === "whole") body.body.free();
+        return refuseKeyed(scopes.problem, body.kind === "over" ? body.rest : null);
       }
       const exchange = await exchangeOf(intent, scopes, body, telemetry, canonicalMultipart);
-      if (route.encryptResponses === false) return { kind: "exchange", exchange, repeated };
+      if (route.encryptResponses === false) return { kind: "exchange", exchange };
       const head = await encryptions.encrypted(exchange.head, scopes.scope, route.encryptResponses);
-      return { kind: "exchange", exchange: { ...exchange, head }, repeated };
+      return { kind: "exchange", exchange: { ...exchange, head } };
     }
   }
 }

@@ -2,13 +2,13 @@
 // `x5u`) counts for nothing: keys come from the configured JWKS alone, algorithms from the configured list. A replay does not
 // pay for the signature again: proved tokens are remembered by their digest for a short time, and only until they expire.
 
-import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose";
+import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose";
 import type { TrustedIssuer } from "../config/trusted-issuer.ts";
 import type { ClientProblem, CredentialFault } from "../record/problem.ts";
 import { callerIdAt } from "./read-json.ts";
 import { digest } from "./digest.ts";
 import { ExpiringCache } from "./expiring-cache.ts";
-import { type FindKey, KeySet } from "./key-set.ts";
+import { KeySet } from "./key-set.ts";
 import type { Fetcher } from "./pass-through.ts";
 import type { CallerProof } from "./scope.ts";
 import type { WaitUntil } from "./shared-work.ts";
@@ -27,8 +27,11 @@ export interface JwtPorts {
   readonly waitUntil: WaitUntil;
 }
 
+/** Finds the key for a token's header. */
+type FindKey = ReturnType<typeof createLocalJWKSet>;
+
 interface IssuerWithKeys extends TrustedIssuer {
-  readonly keySet: KeySet;
+  readonly keySet: KeySet<FindKey>;
 }
 
 export class JwtProver {
@@ -37,7 +40,8 @@ export class JwtProver {
   readonly #proved = new ExpiringCache<CallerProof>();
 
   constructor(issuers: readonly TrustedIssuer[], ports: JwtPorts) {
-    this.#issuers = new Map(issuers.map((one) => [one.issuer, { ...one, keySet: new KeySet(one.jwks, ports) }]));
+    const keySetOf = ({ jwks }: TrustedIssuer): KeySet<FindKey> => new KeySet(jwks, ports, createLocalJWKSet);
+    this.#issuers = new Map(issuers.map((one) => [one.issuer, { ...one, keySet: keySetOf(one) }]));
   }
 
   async prove(token: string): Promise<CallerProof> {
@@ -67,12 +71,12 @@ type Verified = { readonly claims: JWTPayload } | { readonly problem: ClientProb
 async function verify(token: string, issuer: IssuerWithKeys): Promise<Verified> {
   const keys = await issuer.keySet.keys();
   if (keys.kind === "unavailable") return unavailable(keys.retryAfterMs);
-  const tried = await tryKeys(token, issuer, keys.find);
+  const tried = await tryKeys(token, issuer, keys.keys);
   if (tried !== "unknown-key") return tried;
   if (keys.isNew) return refuse("invalid");
   const newer = await issuer.keySet.newerKeys();
   if (newer.kind === "unavailable") return unavailable(newer.retryAfterMs);
-  const again = await tryKeys(token, issuer, newer.find);
+  const again = await tryKeys(token, issuer, newer.keys);
   return again === "unknown-key" ? refuse("invalid") : again;
 }
 

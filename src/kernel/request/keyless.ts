@@ -62,7 +62,7 @@ export async function readKeyless(
 ): Promise<KeylessRequest> {
   const { route, headers, passing } = intent;
   if (route.contentKey === null) return withoutKey(intent, read, route);
-  const caller = { route, headers, url: passing.url };
+  const caller = { route, headers, url: passing.url, request: passing.request };
   const proofs = known ?? (route.identities.length > 0 ? await ports.proveCaller(caller) : NO_PROOFS);
   const scopes = readScopes(caller, proofs);
   if ("problem" in scopes && scopes.problem.code !== "credential-invalid") return refused(intent, read, scopes.problem);

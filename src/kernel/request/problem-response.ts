@@ -1,7 +1,7 @@
 // Turns a problem into a response (RFC 9457), with members by which a client can distinguish it from the origin's own 409 or 422.
 
 import type { ContentKey } from "../config/key-source.ts";
-import { type CredentialFault, describeProblem, KEY_FROM_CONTENT, type Problem } from "../record/problem.ts";
+import { type ClientProblem, describeProblem, KEY_FROM_CONTENT, type Problem } from "../record/problem.ts";
 import { instanceOf } from "../record/units.ts";
 import { ECHO_HEADER, KEY_SOURCE_HEADER, STATUS_HEADER } from "./headers.ts";
 
@@ -34,7 +34,7 @@ export function problemResponse(
   if (retryAfterSeconds !== null) headers.set("Retry-After", String(retryAfterSeconds));
   if (echo !== null) headers.set(ECHO_HEADER, echo);
   if (echo !== null || problem.code === "key-invalid") headers.set(STATUS_HEADER, problem.code);
-  if (problem.code === "credential-invalid") headers.set("WWW-Authenticate", challenge(problem.why));
+  if (problem.code === "credential-invalid") headers.set("WWW-Authenticate", challenge(problem));
   if (problem.code === "consumer-unauthorized") headers.set("WWW-Authenticate", "Bearer");
   if (problem.code === "request-invalid" && problem.allow !== undefined) headers.set("Allow", problem.allow.join(", "));
   if (source !== null) headers.set(KEY_SOURCE_HEADER, keySourceText(source));
@@ -60,8 +60,14 @@ export function keySourceText({ windowMs }: MadeKey): string {
   return `content;window=${windowMs / 1000}`;
 }
 
-/** A 401 needs a challenge (RFC 9110, section 15.5.2); one without a credential names no error (RFC 6750, section 3.1). */
-function challenge(why: CredentialFault): string {
+type RefusedCredential = Extract<ClientProblem, { code: "credential-invalid" }>;
+
+/**
+ * A 401 needs a challenge (RFC 9110, section 15.5.2); one without a credential names no error (RFC 6750, section 3.1). Message signatures
+ * (RFC 9421) have no registered scheme.
+ */
+function challenge({ why, signature }: RefusedCredential): string {
+  if (signature !== undefined) return "Signature";
   return why === "missing" ? "Bearer" : 'Bearer error="invalid_token"';
 }
 

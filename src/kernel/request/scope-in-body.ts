@@ -1,6 +1,6 @@
-// The parts of a scope that are in a JSON body. A value counts in its canonical form (RFC 8785), whatever it is, so that spellings of one value
-// are one scope. Where readers could take different values, the request is refused: it must not get into the scope of another value. A body
-// that lacks the member, or is empty, is in a scope of its own.
+// What a scope needs of the body: the parts of it that are there, and whether it is the body for which the caller was proved. A part counts in its
+// canonical form (RFC 8785), whatever it is, so that spellings of one value are one scope. Where readers could take different values, the request
+// is refused: it must not get into the scope of another value. A body that lacks the member, or is empty, is in a scope of its own.
 
 import type { Route } from "../config/resolved.ts";
 import { bodyPartsOf } from "../config/scope-part.ts";
@@ -10,7 +10,8 @@ import type { HeadersView } from "./headers.ts";
 import { certainNodeAt } from "./json-pointer.ts";
 import { MAX_JSON_BYTES, MAX_JSON_DEPTH, type JsonNode, scanJson } from "./json.ts";
 import { bodySlicer, unreadableFor } from "./key-places.ts";
-import type { JsonPart, JsonParts } from "./scope.ts";
+import { WHOLE_BODY_BYTES } from "./message.ts";
+import type { CallerProofs, JsonPart, JsonParts } from "./scope.ts";
 import type { WaitingCaller } from "./time-slicer.ts";
 
 /** Whether the body says in which scope a request is, or was in an earlier one. */
@@ -61,3 +62,21 @@ const UNREAD_JSON = {
 } as const;
 
 const TOO_LARGE: ClientProblem = { code: "body-too-large", limitBytes: MAX_JSON_BYTES, holds: "scope" };
+
+/** Whether a proof is whole only with the body. */
+export function needBody(proofs: CallerProofs): boolean {
+  for (const proof of proofs.values()) if ("value" in proof && proof.checkBody !== undefined) return true;
+  return false;
+}
+
+/** The proofs as this body leaves them. */
+export async function proofsWithBody(proofs: CallerProofs, body: HeldOrFlowing): Promise<CallerProofs> {
+  const checked = [...proofs].map(async ([name, proof]) => {
+    if (!("value" in proof) || proof.checkBody === undefined) return [name, proof] as const;
+    const problem = body.kind === "over" ? TOO_LARGE_TO_PROVE : await proof.checkBody(body.body.bytes);
+    return [name, problem === null ? proof : { problem }] as const;
+  });
+  return new Map(await Promise.all(checked));
+}
+
+const TOO_LARGE_TO_PROVE: ClientProblem = { code: "body-too-large", limitBytes: WHOLE_BODY_BYTES, holds: "signature" };

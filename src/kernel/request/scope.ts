@@ -23,7 +23,15 @@ export type Scope = { readonly values: ScopeValues } | { readonly problem: Clien
 
 /** Who the caller is by each identity that the route uses; the value is `null` for anonymous callers (identity.ts). */
 export type CallerProofs = ReadonlyMap<string, CallerProof>;
-export type CallerProof = { readonly value: string | null } | { readonly problem: ClientProblem };
+export type CallerProof = ProvedCaller | { readonly problem: ClientProblem };
+
+export interface ProvedCaller {
+  readonly value: string | null;
+  /** Whether the body is the one that the proof covers, or what is wrong; absent: the proof covers no body. It has to be held whole for this. */
+  readonly checkBody?: CheckBody;
+}
+
+export type CheckBody = (bytes: Uint8Array) => Promise<ClientProblem | null>;
 
 export const NO_PROOFS: CallerProofs = new Map();
 

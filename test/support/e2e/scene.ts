@@ -5,14 +5,7 @@ import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  type Gateway,
-  type GatewayOptions,
-  type GatewayVars,
-  makeStateDir,
-  startWorkerd,
-  startWranglerDev,
-} from "../gateway.ts";
+import { type Gateway, type GatewayVars, makeStateDir, startWorkerd, startWranglerDev } from "../gateway.ts";
 import { endpoint, type HeaderPair, openRequest, type OpenRequest, type RawResponse } from "../http.ts";
 import { type Script, startOrigin, type TestOrigin } from "../origin.ts";
 
@@ -46,12 +39,10 @@ const BUCKET = "bodies";
 
 type Settings = GatewayVars["IDEMPOTENCY"];
 type Routes = GatewayVars["ROUTES"];
-type Variables = NonNullable<GatewayOptions["bindings"]>;
 
-/** `others`: further variables and secrets. */
-export async function startScene(settings: Settings, routes: Routes, others: Variables = {}): Promise<Scene> {
+export async function startScene(settings: Settings, routes: Routes): Promise<Scene> {
   const origin = await startOrigin();
-  const gateway = await startGateway(origin.url, settings, routes, others);
+  const gateway = await startGateway(origin.url, settings, routes);
   return {
     ...clientOf(gateway.url),
     origin,
@@ -68,10 +59,10 @@ export async function startGateway(
   originUrl: string,
   settings: Settings,
   routes: Routes,
-  others: Variables = {},
+  secrets: Readonly<Record<string, string>> = {},
 ): Promise<Gateway> {
   const vars = { IDEMPOTENCY: { origin: originUrl, ...settings }, ROUTES: routes };
-  return startWorkerd({ stateDir: await makeStateDir(), vars, bindings: others });
+  return startWorkerd({ stateDir: await makeStateDir(), vars, bindings: secrets });
 }
 
 /** A gateway alone, with a bucket for large responses. */

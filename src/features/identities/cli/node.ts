@@ -15,6 +15,7 @@ import {
   jwtEntries,
   jwtTexts,
 } from "../settings/identity-entries.ts";
+import { signatureEntries, signatureTexts } from "../settings/signature-entries.ts";
 
 export const identitiesVariable: NodeVariable = {
   name: "IDENTITIES",
@@ -26,7 +27,7 @@ export const identitiesVariable: NodeVariable = {
   schema: identitySchema,
   needed: {},
   optional: identityEntries,
-  tables: { jwt: jwtEntries, ask: askEntries },
+  tables: { jwt: jwtEntries, ask: askEntries, signature: signatureEntries },
   readme: new URL("../README.md", import.meta.url),
 };
 
@@ -37,6 +38,7 @@ export const identitiesNode: NodeFeature = {
     [identityEntries, identityTexts],
     [jwtEntries, jwtTexts],
     [askEntries, askTexts],
+    [signatureEntries, signatureTexts],
   ],
   check: {
     warnings: unusedIdentities,

@@ -18,6 +18,7 @@ function read({ env }: SettingsInput): FeatureDraft {
     problems,
     check: (rules) => [
       ...rules.flatMap(({ inForce }) => identityProblems(inForce, names)),
+      ...rules.flatMap(({ inForce }) => unsignedQuestions(inForce, identities)),
       ...sharedIdentityProblems(rules, identities),
     ],
     resolveRoute: (route, { scope, previous_scope: previous }) => {
@@ -40,10 +41,27 @@ function identityProblems({ all, isKnown, place }: InForce, known: readonly stri
       .map((name) => {
         const nearest = nearestName(name, known);
         const meant = nearest === null ? "" : `"identity:${nearest}", or `;
-        const message = `names an identity that is not described, "${name}": write ${meant}[vars.IDENTITIES.${name}] with jwt or ask`;
+        const message = `names an identity that is not described, "${name}": write ${meant}[vars.IDENTITIES.${name}] with jwt, ask or signature`;
         return { path: `${place(setting)}.${setting}`, message };
       }),
   );
+}
+
+/** A signature is of one request: the question about an attempt would reach the origin without a credential of its caller. */
+function unsignedQuestions(
+  { all, isKnown, place }: InForce,
+  identities: readonly Identity[],
+): readonly ConfigProblem[] {
+  if (!isKnown("scope", "unknown", "verify") || all.unknown !== "verify") return [];
+  const names = identityNames([all.scope]);
+  return identities
+    .filter(({ name, proof }) => proof.kind === "signature" && names.includes(name))
+    .map(({ name }) => {
+      const message =
+        `must not be "verify" where the scope has the identity "${name}": a caller's signature covers its own request, and not the question ` +
+        'whether that took effect, which would reach the origin without a credential: write unknown = "hold"';
+      return { path: `${place("unknown", "scope")}.unknown`, code: "settings-contradict", message };
+    });
 }
 
 /** The identities that ask the origin, in routes with different origins: what is an id at one of them is another caller's at the other. */

@@ -14,12 +14,12 @@ import {
   settingOf,
   type TextsOf,
 } from "../../../kernel/config/setting-kinds.ts";
+import { RENAMES, signatureSchema } from "./signature-entries.ts";
 import { HOUR_MS, MINUTE_MS, type ParsedSetting, refuseValue, SECOND_MS } from "../../../kernel/config/units.ts";
 import { firstRepeated, isPointer, pointerTokens, isLoopback } from "../../../kernel/config/values.ts";
 
 const CLAIM_ADVICE = 'write claim = "sub", or a JSON pointer such as "/account/id"';
 const ALGORITHMS_ADVICE = 'write algorithms = ["RS256", "ES256"]';
-const RENAMES = "**names other records**: describe a second identity instead, and list the first in `previous_scope`";
 
 /** Members of `jwt`. */
 export const jwtEntries = {
@@ -138,6 +138,7 @@ const CREDENTIAL_MESSAGE = 'must be a list: write credential = ["header:authoriz
 export const identityEntries = {
   jwt: settingOf(v.union([jwtSchema, v.array(jwtSchema)])),
   ask: settingOf(askSchema),
+  signature: settingOf(signatureSchema),
   credential: settingOf(
     v.pipe(
       v.array(v.pipe(v.string(CREDENTIAL_MESSAGE), parsedSetting(parseCredential)), CREDENTIAL_MESSAGE),
@@ -154,19 +155,27 @@ export const identityTexts: TextsOf<typeof identityEntries> = {
   jwt: {
     description: "Tokens that the gateway verifies itself: JWTs (RFC 7519), signed by an issuer.",
     takes: "a table of the members below, or a list of such tables, one for each issuer",
-    otherwise: "either `jwt` or `ask`",
+    otherwise: "one of `jwt`, `ask` and `signature`",
     onChange: "as its members say",
   },
   ask: {
     description: "Opaque credentials: the origin is asked whose they are.",
     takes: "a table of the members below",
-    otherwise: "either `jwt` or `ask`",
+    otherwise: "one of `jwt`, `ask` and `signature`",
+    onChange: "as its members say",
+  },
+  signature: {
+    description:
+      "Requests that callers sign (RFC 9421), as UCP and Web Bot Auth do. The caller is the URL of the document whose key has signed.",
+    takes: "a table of the members below",
+    otherwise: "one of `jwt`, `ask` and `signature`",
     onChange: "as its members say",
   },
   credential: {
     description:
       "Where the credential is. `header:authorization` holds a JWT as `Bearer TOKEN`; any other header, and a cookie, is the " +
-      "token itself. For `ask`: all that the origin's answer depends on, because it is asked with these headers and cookies only.",
+      "token itself. For `ask`: all that the origin's answer depends on, because it is asked with these headers and cookies only. " +
+      "Not with `signature`, whose headers have fixed names.",
     takes: 'a list of `"header:NAME"`, `"cookie:NAME"`; for `jwt` of one',
     onChange: "applies at once",
   },

@@ -3,7 +3,7 @@
 
 import * as v from "valibot";
 
-import type { Identity, IdentityProof } from "../../../kernel/config/identity.ts";
+import type { CredentialPart, Identity, IdentityProof } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
 import { dottedPath, isTable, type SettingsTable, unknownMembers } from "../../../kernel/config/table.ts";
 import type { ConfigProblem } from "../../../kernel/config/resolved.ts";
@@ -15,6 +15,7 @@ import {
   JWT_DEFAULTS,
   jwtEntries,
 } from "./identity-entries.ts";
+import { SIGNATURE_DEFAULTS, signatureEntries } from "./signature-entries.ts";
 import type { ParsedSetting } from "../../../kernel/config/units.ts";
 import { firstRepeated } from "../../../kernel/config/values.ts";
 
@@ -63,10 +64,11 @@ function readIdentity(name: string, value: unknown): Read<Identity> {
     );
   }
   if (!isTable(value)) return refused(path, `must be a table: ${ADVICE}`);
-  const { jwt, ask, ...others } = value;
-  const own = readMembers(v.strictObject(v.omit(v.object(identityEntries), ["jwt", "ask"]).entries), others, path);
+  const { jwt, ask, signature, ...others } = value;
+  const entries = v.omit(v.object(identityEntries), ["jwt", "ask", "signature"]).entries;
+  const own = readMembers(v.strictObject(entries), others, path);
   const unknown = unknownMembers(value, path, Object.keys(identityEntries));
-  const proof = readProof(jwt, ask, path);
+  const proof = readProof({ jwt, ask, signature }, path);
   const problems = [...unknown, ...own.problems, ...proof.problems];
   if (own.value === null || proof.value === null || problems.length > 0) return { value: null, problems };
   const { credential, anonymous } = { ...IDENTITY_DEFAULTS, ...own.value };
@@ -76,17 +78,34 @@ function readIdentity(name: string, value: unknown): Read<Identity> {
       'must have one entry with jwt, where the token is: write ["header:authorization"]',
     );
   }
-  return { value: { name, credential, anonymous, proof: proof.value }, problems };
+  if (proof.value.kind === "signature" && own.value.credential !== undefined) {
+    return refused(`${path}.credential`, "has no effect with signature, whose headers have fixed names: leave it out");
+  }
+  const parts = proof.value.kind === "signature" ? SIGNATURE_HEADERS : credential;
+  return { value: { name, credential: parts, anonymous, proof: proof.value }, problems };
 }
 
-function readProof(jwt: unknown, ask: unknown, path: string): Read<IdentityProof> {
-  if (jwt !== undefined && ask !== undefined) {
-    return refused(path, "has both jwt and ask: leave one out, or write two identities");
-  }
+/** RFC 9421, section 4. */
+const SIGNATURE_HEADERS: readonly CredentialPart[] = [
+  { kind: "header", name: "signature-input" },
+  { kind: "header", name: "signature" },
+];
+
+interface WrittenProofs {
+  readonly jwt: unknown;
+  readonly ask: unknown;
+  readonly signature: unknown;
+}
+
+function readProof(written: WrittenProofs, path: string): Read<IdentityProof> {
+  const { jwt, ask, signature } = written;
+  const names = Object.entries(written).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if (names.length > 1) return refused(path, `has both ${names.join(" and ")}: leave one out, or write two identities`);
   if (jwt !== undefined) return readIssuers(jwt, `${path}.jwt`);
   if (ask !== undefined) return readAsk(ask, `${path}.ask`);
+  if (signature !== undefined) return readSignatureRule(signature, `${path}.signature`);
   const ways =
-    'write jwt = { issuer = "…", audience = "…", jwks = "https://…" } or ask = { path = "/v1/me", pointer = "/id" }';
+    'write jwt = { issuer = "…", audience = "…", jwks = "https://…" }, ask = { path = "/v1/me", pointer = "/id" } or signature = { trust = ["https://…"] }';
   return refused(path, `says nothing about how callers are known: ${ways}`);
 }
 
@@ -127,6 +146,19 @@ function readAsk(value: unknown, path: string): Read<IdentityProof> {
   if (own?.path === undefined || own.pointer === undefined) return { value: null, problems };
   const { cache: cacheMs, timeout: timeoutMs } = { ...ASK_DEFAULTS, ...own };
   return { value: { kind: "ask", question: { path: own.path, pointer: own.pointer, cacheMs, timeoutMs } }, problems };
+}
+
+const SIGNATURE_NEEDS = {
+  trust:
+    'write trust = ["https://platform.example/.well-known/ucp"], because anybody can publish keys and sign with them',
+};
+
+function readSignatureRule(value: unknown, path: string): Read<IdentityProof> {
+  if (!isTable(value)) return refused(path, 'must be a table: write signature = { trust = ["https://…"] }');
+  const { value: own, problems } = readMembers(v.strictObject(signatureEntries), value, path, SIGNATURE_NEEDS);
+  if (own?.trust === undefined) return { value: null, problems };
+  const { agent: agents, freshness } = { ...SIGNATURE_DEFAULTS, ...own };
+  return { value: { kind: "signature", rule: { agents, trust: own.trust, freshness } }, problems };
 }
 
 /** Reads a table's members. `needs` says what to write for those that must be there. */

@@ -1,6 +1,6 @@
 // When an issuer's keys are fetched, and which are used meanwhile, over hours of a clock that the test moves.
 
-import { exportJWK, generateKeyPair } from "jose";
+import { createLocalJWKSet, exportJWK, generateKeyPair } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   FAILED_MS,
@@ -26,7 +26,7 @@ const hanging =
       signal?.addEventListener("abort", () => reject(new Error("aborted")));
     });
 
-function issuer(): { set: KeySet; fetches: () => number; be: (answer: Answer | "hanging") => void } {
+function issuer(): { set: KeySet<unknown>; fetches: () => number; be: (answer: Answer | "hanging") => void } {
   let fetches = 0;
   let answer: Answer | "hanging" = good;
   const network = {
@@ -36,7 +36,7 @@ function issuer(): { set: KeySet; fetches: () => number; be: (answer: Answer | "
     },
   };
   return {
-    set: new KeySet("https://login.example.com/jwks", { network, waitUntil: () => undefined }),
+    set: new KeySet("https://login.example.com/jwks", { network, waitUntil: () => undefined }, createLocalJWKSet),
     fetches: () => fetches,
     be: (next) => {
       answer = next;
@@ -44,7 +44,7 @@ function issuer(): { set: KeySet; fetches: () => number; be: (answer: Answer | "
   };
 }
 
-const kindOf = async (keys: Promise<FoundKeySet>): Promise<FoundKeySet["kind"]> => (await keys).kind;
+const kindOf = async (keys: Promise<FoundKeySet<unknown>>): Promise<FoundKeySet<unknown>["kind"]> => (await keys).kind;
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -371,7 +371,6 @@ const ROUTES: Cases = {
   "fingerprint.query_except": [[[], ["a"]]],
   "fingerprint.headers": [[[], ["x-version"]]],
   key_reused_status: [[422, 409]],
-  problems: [["rfc9457", "acp"]], // feature: problem-shapes
   forward_key: [
     ["client", "charge", RETRY],
     ["client", "none", RETRY],
@@ -606,6 +605,7 @@ it("spellings of a proxy's host are one host", async () => {
 describe("an identity", () => {
   const jwt = { issuer: "https://login.example", audience: "a", jwks: "https://login.example/keys" };
   const ask = { path: "/v1/me", pointer: "/id" };
+  const signature = { trust: ["https://platform.example/*"] };
   const CHANGES: Readonly<Record<string, readonly [Table, Table]>> = {
     jwt: [{ jwt }, { jwt }],
     "jwt.issuer": [{ jwt }, { jwt: { ...jwt, issuer: "https://other.example" } }],
@@ -619,6 +619,10 @@ describe("an identity", () => {
     "ask.pointer": [{ ask }, { ask: { ...ask, pointer: "/account" } }],
     "ask.cache": [{ ask }, { ask: { ...ask, cache: "2m" } }],
     "ask.timeout": [{ ask }, { ask: { ...ask, timeout: "2s" } }],
+    signature: [{ signature }, { signature }],
+    "signature.agent": [{ signature }, { signature: { ...signature, agent: ["ucp-agent"] } }],
+    "signature.trust": [{ signature }, { signature: { trust: ["https://other.example/*"] } }],
+    "signature.freshness": [{ signature }, { signature: { ...signature, freshness: "required" } }],
     credential: [{ jwt }, { jwt, credential: ["cookie:session"] }],
     anonymous: [{ jwt }, { jwt, anonymous: "allow" }],
   };

@@ -53,7 +53,6 @@ describe("the JSON Schema", () => {
           "settings",
           "route",
           "identity", // feature: identities
-          "problemShape", // feature: problem-shapes
           "queue", // feature: queues
           "destination", // feature: outbox
           "consumer", // feature: claims

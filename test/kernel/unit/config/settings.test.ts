@@ -50,7 +50,6 @@ describe("defaults", () => {
       encryptResponses: false,
       serverTiming: false,
       lookUp: true,
-      problemShape: null,
       trustForwarded: false,
     });
   });

@@ -38,6 +38,8 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/request/expiring-cache.ts": CACHE,
   "kernel/request/headers.ts": OF_ONE_REQUEST,
   "features/identities/identity.ts": CACHE, // feature: identities
+  "features/identities/signature/agent-keys.ts": CACHE, // feature: identities
+  "features/identities/signature/signature-key.ts": CACHE, // feature: identities
   "kernel/request/key-set.ts": CACHE,
   "kernel/request/message-stream.ts": OF_ONE_REQUEST,
   "features/forms/multipart.ts": OF_ONE_REQUEST, // feature: forms

@@ -35,6 +35,7 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
     { code: "body-too-large", limitBytes: 1_000 },
     { code: "body-too-large", limitBytes: 1_000, holds: "key" },
     { code: "body-too-large", limitBytes: 1_000, holds: "scope" },
+    { code: "body-too-large", limitBytes: 1_000, holds: "signature" },
   ],
   "origin-unreachable": [
     { code: "origin-unreachable", mayHaveActed: false },
@@ -56,8 +57,16 @@ const FORMS: { readonly [Code in Problem["code"]]: readonly Extract<Problem, { r
     { code: "credential-invalid", why: "missing" },
     { code: "credential-invalid", why: "expired" },
     { code: "credential-invalid", why: "invalid" },
+    {
+      code: "credential-invalid",
+      why: "invalid",
+      signature: { fault: "digest-invalid", reason: "The body is another." },
+    },
   ],
-  "identity-unavailable": [{ code: "identity-unavailable", retryAfterMs: 1_000 }],
+  "identity-unavailable": [
+    { code: "identity-unavailable", retryAfterMs: 1_000 },
+    { code: "identity-unavailable", retryAfterMs: 1_000, isProfile: true },
+  ],
   "configuration-invalid": [{ code: "configuration-invalid", problemCount: 2 }],
   "monitor-not-found": [{ code: "monitor-not-found" }],
   "key-not-known": [{ code: "key-not-known" }],
