@@ -15,6 +15,7 @@ it("an object does at its alarm all of this, in this order", () =>
       "events", // feature: outbox
       "alerts", // feature: outbox
       "sightings", // feature: observe
+      "enrolment", // feature: placement
     ]);
   }));
 
@@ -24,6 +25,7 @@ it("in a step of a record these take part, in this order", () =>
       "events", // feature: outbox
       "dead letters", // feature: outbox
       "alerts", // feature: outbox
+      "enrolment", // feature: placement
       "previous-shards", // feature: previous-shards
       "counts",
     ]);
