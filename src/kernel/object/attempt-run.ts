@@ -57,7 +57,12 @@ export function runAttempt(
   const run = new AttemptRun(id, record, incoming, shared, () => place?.answered());
   const ended = run.toEnd();
   place = enter === null ? null : enter();
-  shared.waitUntil(shared.isolate.run(ended.finally(() => place?.leave())));
+  const leaveIsolate = shared.isolate.begin();
+  const leave = (): void => {
+    leaveIsolate();
+    place?.leave();
+  };
+  shared.waitUntil(ended.finally(leave));
   return run.inFlight;
 }
 

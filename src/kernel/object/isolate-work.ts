@@ -13,10 +13,10 @@ export class IsolateWork {
     return this.#isEnding;
   }
 
-  /** Counts this work until it ends, whichever way. */
-  run<T>(work: Promise<T>): Promise<T> {
+  /** Work begins. It counts until the function that this returns is called. */
+  begin(): () => void {
     this.#running += 1;
-    return work.finally(() => (this.#running -= 1));
+    return () => (this.#running -= 1);
   }
 
   /** The isolate is about to end. The answer begins at once, and its body ends when no work runs. */

@@ -176,7 +176,8 @@ export class OutboxRelay {
     this.#running.add(destination);
     this.#last = destination;
     memory.lastLane = lane;
-    this.#ports.waitUntil(this.#ports.isolate.run(this.#relay(destination, target, [first, ...events.slice(1)])));
+    const relayed = this.#relay(destination, target, [first, ...events.slice(1)]);
+    this.#ports.waitUntil(relayed.finally(this.#ports.isolate.begin()));
   }
 
   async #relay(
