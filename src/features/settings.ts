@@ -16,6 +16,7 @@ import { outboxSettings } from "./outbox/settings/feature.ts"; // feature: outbo
 import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
 import { previousShardsSettings } from "./previous-shards/settings/feature.ts"; // feature: previous-shards
 import { verdictsSettings } from "./verdicts/settings/feature.ts"; // feature: verdicts
+import { problemShapesSettings } from "./problem-shapes/settings/feature.ts"; // feature: problem-shapes
 import { queuesSettings } from "./queues/settings/feature.ts"; // feature: queues
 
 export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
@@ -31,6 +32,7 @@ export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   verdictsSettings, // feature: verdicts
   pagesSettings, // feature: pages
   lookUpSettings, // feature: look-up
+  problemShapesSettings, // feature: problem-shapes
   // Last: it takes back what the others have added and an observed route must not do.
   observeSettings, // feature: observe
 ];

@@ -20,6 +20,7 @@ import { pagesWorker } from "./pages/worker.ts"; // feature: pages
 import { enrolledObjects } from "./placement/worker.ts"; // feature: placement
 import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
 import { verdictsWorker } from "./verdicts/worker.ts"; // feature: verdicts
+import { shapeProblem } from "./problem-shapes/worker.ts"; // feature: problem-shapes
 import { queuesWorker } from "./queues/worker.ts"; // feature: queues
 
 export const workerFeatures: WorkerFeatures = [
@@ -49,6 +50,7 @@ export const workerFunctions: WorkerFunctions = {
   graphqlReader, // feature: graphql
   makeContentKey, // feature: content-keys
   canonicalMultipart, // feature: forms
+  shapeProblem, // feature: problem-shapes
   auditLog, // feature: audit
   finishRefusal: inertAtMonitors, // feature: accepted
 };

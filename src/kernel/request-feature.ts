@@ -3,6 +3,7 @@
 // features/worker.ts hands over.
 
 import type { Origin, Route } from "./config/resolved.ts";
+import type { ProblemShape } from "./config/problem-shape.ts";
 import type { ClientProblem, Problem } from "./record/problem.ts";
 import type { Fingerprint } from "./record/units.ts";
 import type { BodyReader } from "./request/body-reader.ts";
@@ -84,13 +85,32 @@ export interface ProverPorts {
   readonly waitUntil: WaitUntil;
 }
 
+/**
+ * Values of a request's body that its problems repeat, as JSON texts by the pointers of the route's `problemShape`: `/id` is `7`, or `"7"`. A value that
+ * is not there, or that nobody has read, has no entry.
+ *
+ * The kernel reads them from the body of a request that becomes an exchange. A feature that reads a body before that, and refuses the request,
+ * hands them over with its refusal (`SearchedKey`): `await repeatedValues(route.problemShape, held, caller)`. So a JSON-RPC client gets a
+ * problem under its own `id`. Nothing else is needed for JSON-RPC: a shape with `isRpc` answers with HTTP 200 by itself, and with 400 and `"id": null`
+ * where there is no `/id` here.
+ */
+export type RepeatedValues = ReadonlyMap<string, string>;
+
+/** Gives a problem of the gateway the shape that a route's clients expect. */
+export type ShapeProblem = (problem: Response, shape: ProblemShape, repeated: RepeatedValues) => Promise<Response>;
+
 /** Finds the key of a request that may have it elsewhere than in a header. */
 export type SearchKey = (intent: SearchIntent) => Promise<SearchedKey>;
 
 export type SearchedKey =
   /** `body` is `null` as long as nobody has read it. */
   | { readonly kind: "keyed"; readonly intent: ExchangeIntent; readonly body: HeldOrFlowing | null }
-  | { readonly kind: "refuse"; readonly problem: ClientProblem; readonly unread: BodyReader | null }
+  | {
+      readonly kind: "refuse";
+      readonly problem: ClientProblem;
+      readonly unread: BodyReader | null;
+      readonly repeated?: RepeatedValues;
+    }
   /** There is none, so the route decides. `body` is `null` as long as nobody has read it. */
   | { readonly kind: "absent"; readonly body: HeldBody | null }
   | PassOn
@@ -140,6 +160,8 @@ export interface ReadingFunctions {
   readonly graphqlReader?: GraphqlReader;
   /** Without it no key is made from content. */
   readonly makeContentKey?: MakeContentKey;
+  /** Without it problems are as RFC 9457 has them. */
+  readonly shapeProblem?: ShapeProblem;
   /** Without it multipart bodies are compared byte by byte. */
   readonly canonicalMultipart?: CanonicalMultipart;
 }

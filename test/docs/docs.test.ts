@@ -461,6 +461,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
   "src/features/claims/README.md js": ["test/features/claims/e2e/once.test.ts", "blockWith"],
   "src/client/README.md js": ["test/client/e2e/clients.test.ts", "examples.client"],
+  "src/features/problem-shapes/README.md json": [
+    "test/features/problem-shapes/e2e/problem-shapes.test.ts",
+    "blockWith",
+  ],
   "src/features/decisions/README.md json": ["test/features/decisions/unit/decision-lines.test.ts", "blockWith"],
   "src/features/look-up/README.md http": ["test/features/look-up/e2e/look-up.test.ts", "blockWith"],
   "src/features/look-up/README.md json": ["test/features/look-up/e2e/look-up.test.ts", "blockWith"],

@@ -119,6 +119,28 @@ const CONTENT = {
 };
 // feature: content-keys ends
 
+// feature: problem-shapes begins
+const SHAPE_BODY = { body: { error: "{code}", text: "{detail}" } };
+
+/** Each is a shape of its own. */
+const SHAPES: readonly Settings[] = [
+  {},
+  { body: "{code}" },
+  { ...SHAPE_BODY, bodi: {} },
+  { ...SHAPE_BODY, type: "text/html" },
+  { ...SHAPE_BODY, codes: { "key-reusd": { status: 409 } } },
+  { ...SHAPE_BODY, codes: { "operator-forbidden": { status: 403 } } },
+  { ...SHAPE_BODY, codes: { "key-reused": { status: 200 } } },
+  { ...SHAPE_BODY, codes: { default: { status: 409 } } },
+  { ...SHAPE_BODY, codes: { "store-unavailable": { status: 409 } } },
+  { ...SHAPE_BODY, codes: { "credential-invalid": { status: 404 } } },
+  { ...SHAPE_BODY, codes: { "key-reused": { status: "409" } } },
+  { ...SHAPE_BODY, codes: { "key-reused": { of: [] } } },
+  { body: { error: "{word}" } },
+  { body: { error: "{detial}", list: ["see {json:id}", "{}"] } },
+];
+// feature: problem-shapes ends
+
 /** Of one route. */
 const ROUTE: readonly Settings[] = [
   { timeout: 30 },
@@ -169,6 +191,10 @@ const ROUTE: readonly Settings[] = [
   { scope: ["ip", "tenant"] },
   { scope: ["header:"] },
   { scope: ["cookie:a b"] },
+  { problems: "acme" }, // feature: problem-shapes
+  { problems: "adpc" }, // feature: problem-shapes
+  { problems: 409 }, // feature: problem-shapes
+  { problems: "acp", key_reused_status: 409 }, // feature: problem-shapes
   { scope: ["none", "path", "header:authorization"] },
   { scope: ["path", "path"] },
   { scope: ["route:"] },
@@ -696,6 +722,13 @@ const ALL: readonly (readonly [what: string, given: unknown, variables: Settings
         },
       ] as const,
   ),
+  // feature: problem-shapes begins
+  ...SHAPES.map(
+    (one) => ["a shape", one, { PROBLEMS: { acme: one }, ROUTES: [{ ...PAYMENTS, problems: "acme" }] }] as const,
+  ),
+  ["shapes", { acp: {} }, { PROBLEMS: { acp: SHAPE_BODY }, ROUTES: [PAYMENTS] }],
+  ["shapes", [], { PROBLEMS: [], ROUTES: [PAYMENTS] }],
+  // feature: problem-shapes ends
   // feature: identities begins
   ...IDENTITIES.map(
     (one) =>

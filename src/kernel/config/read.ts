@@ -271,7 +271,7 @@ export const PLACE_BINDING = "ONCEWAY_PLACE";
 
 /** Whether this is a variable of the gateway's configuration, which may not come as anything else. */
 export function isConfiguration(name: string): boolean {
-  return /^(?:(?:IDEMPOTENCY|IDENTITIES|OPERATOR_API|ACCESS)$|ROUTES|QUEUES|CONSUMERS|DESTINATIONS|OPERATORS)/.test(
+  return /^(?:(?:IDEMPOTENCY|IDENTITIES|PROBLEMS|OPERATOR_API|ACCESS)$|ROUTES|QUEUES|CONSUMERS|DESTINATIONS|OPERATORS)/.test(
     name,
   );
 }

@@ -117,6 +117,7 @@ function resolveRoute(
     rules: rulesOf(settings),
     async: "never",
     lookUp: false,
+    problemShape: null,
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,
     maxRequestBodyBytes: settings.max_request_body,

@@ -23,6 +23,7 @@ import type { ContentKey, KeyPart, KeySource } from "./key-source.ts";
 import type { Layout, Layouts } from "./layout.ts";
 import type { NamedOperator } from "./operators.ts";
 import type { PageOrigin } from "./page-origin.ts";
+import type { ProblemShape } from "./problem-shape.ts";
 import type { ScopePart } from "./scope-part.ts";
 import type { VerifyRule } from "../verify/verify-rule.ts";
 
@@ -150,6 +151,8 @@ export interface Route {
   readonly async: AsyncRule;
   /** Whether clients may ask what became of their keys. */
   readonly lookUp: boolean;
+  /** The form of the gateway's own problems; `null`: RFC 9457. */
+  readonly problemShape: ProblemShape | null;
   /** How to learn whether an operation took effect; `null` if the origin is not asked. */
   readonly verify: VerifyRule | null;
   readonly onStoreFailure: StoreFailureRule;

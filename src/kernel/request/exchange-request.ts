@@ -16,8 +16,10 @@ import type {
   CanonicalMultipart,
   ProverPorts,
   ReadingFunctions,
+  RepeatedValues,
   SearchedKey,
   SearchKey,
+  ShapeProblem,
 } from "../request-feature.ts";
 import type { ExchangeIntent, SearchIntent } from "./intent.ts";
 import { type KeylessPorts, readKeyless } from "./keyless.ts";
@@ -32,30 +34,35 @@ import { hasScopeInBody, jsonParts, needBody, proofsWithBody } from "./scope-in-
 import { type CallerProofs, countFor, NO_PROOFS, UNREAD } from "./scope.ts";
 import { contentScopes, namerOf, readScopes, type ReadScopes, recordNames } from "./read-scopes.ts";
 import type { PassOn } from "./pass-through.ts";
+import { NOTHING_REPEATED, repeatedValues } from "./repeated-values.ts";
 
 /** The parts of a request that have been read. `echo`: the key of a refused request, as far as it is known. */
 export type ReadExchange =
-  | { readonly kind: "exchange"; readonly exchange: ExchangeRequest }
-  /** `unread` is the body, or the rest of it, that is still to be taken off the wire; `null` for none. */
-  | {
-      readonly kind: "refuse";
-      readonly problem: ClientProblem;
-      readonly echo: string | null;
-      readonly unread: BodyReader | null;
-    }
+  | { readonly kind: "exchange"; readonly exchange: ExchangeRequest; readonly repeated: RepeatedValues }
+  | RefusedReading
   | PassOn
   | AnsweredAtOnce;
+
+/** `unread` is the body, or the rest of it, that is still to be taken off the wire; `null` for none. */
+export interface RefusedReading {
+  readonly kind: "refuse";
+  readonly problem: ClientProblem;
+  readonly echo: string | null;
+  readonly unread: BodyReader | null;
+  readonly repeated?: RepeatedValues;
+}
 
 /** What requests are read with. */
 export interface ReadPorts extends KeylessPorts {
   readonly encryptions: EncryptionDeriver;
   /** Only where the feature is. */
   readonly searchKey?: SearchKey;
+  readonly shapeProblem?: ShapeProblem;
 }
 
 /** The ports that features fill, as far as they are there. */
 export function readingFeatures(
-  { callerProver, keySearch, graphqlReader, makeContentKey, canonicalMultipart }: ReadingFunctions,
+  { callerProver, keySearch, graphqlReader, makeContentKey, canonicalMultipart, shapeProblem }: ReadingFunctions,
   ports: ProverPorts,
 ): Omit<ReadPorts, "encryptions"> {
   return {
@@ -63,6 +70,7 @@ export function readingFeatures(
     ...(keySearch === undefined ? null : { searchKey: keySearch(graphqlReader ?? null) }),
     ...(makeContentKey === undefined ? null : { makeContentKey }),
     ...(canonicalMultipart === undefined ? null : { canonicalMultipart }),
+    ...(shapeProblem === undefined ? null : { shapeProblem }),
   };
 }
 
@@ -135,7 +143,7 @@ async function readKeyed(
   { encryptions, canonicalMultipart }: ReadPorts,
 ): Promise<ReadExchange> {
   const { route, key } = intent;
-  const refuseKeyed = (problem: ClientProblem, unread: BodyReader | null = null): ReadExchange => {
+  const refuseKeyed = (problem: ClientProblem, unread: BodyReader | null = null): RefusedReading => {
     if (read?.kind === "whole") read.body.free();
     return { kind: "refuse", problem, echo: key.raw, unread };
   };
@@ -158,14 +166,17 @@ async function readKeyed(
       const proved = isProvedWithBody ? await proofsWithBody(proofs, body) : proofs;
       const json = isInBody ? await jsonParts(intent, body) : UNREAD;
       const scopes = isInBody || isProvedWithBody ? readScopes(intent, proved, json) : early;
+      const held = body.kind === "whole" ? body.body : null;
+      const shape = held === null ? null : route.problemShape;
+      const repeated = shape === null ? NOTHING_REPEATED : await repeatedValues(shape, held, intent.request);
       if ("problem" in scopes) {
-        if (body.kind === "whole") body.body.free();
-        return refuseKeyed(scopes.problem, body.kind === "over" ? body.rest : null);
+        held?.free();
+        return { ...refuseKeyed(scopes.problem, body.kind === "over" ? body.rest : null), repeated };
       }
       const exchange = await exchangeOf(intent, scopes, body, telemetry, canonicalMultipart);
-      if (route.encryptResponses === false) return { kind: "exchange", exchange };
+      if (route.encryptResponses === false) return { kind: "exchange", exchange, repeated };
       const head = await encryptions.encrypted(exchange.head, scopes.scope, route.encryptResponses);
-      return { kind: "exchange", exchange: { ...exchange, head } };
+      return { kind: "exchange", exchange: { ...exchange, head }, repeated };
     }
   }
 }

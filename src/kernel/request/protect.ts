@@ -2,6 +2,7 @@
 // has its replay, and otherwise run by the shard that keeps its record.
 
 import type { Origin, Route } from "../config/resolved.ts";
+import { isShapedCode } from "../config/problem-shape.ts";
 import { outcomeOf } from "../record/outcome.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import { instanceOf } from "../record/units.ts";
@@ -12,6 +13,9 @@ import { parseTraceparent, TRACEPARENT_HEADER } from "../traffic/trace-context.t
 import { readExchange, type ReadPorts } from "./exchange-request.ts";
 import type { ExchangeIntent, RefusedExchange, SearchIntent } from "./intent.ts";
 import type { ExchangeRequest } from "./message.ts";
+import type { RepeatedValues } from "../request-feature.ts";
+import { STATUS_HEADER } from "./headers.ts";
+import { NOTHING_REPEATED } from "./repeated-values.ts";
 import { type Fetcher, forwardUnprotected, type PassOn } from "./pass-through.ts";
 import { answerUnread } from "./own-body.ts";
 import { type MadeKey, newInstance, problemResponse } from "./problem-response.ts";
@@ -34,9 +38,11 @@ export interface ProtectPorts extends ReadPorts {
 }
 
 /** Refuses a request whose key is missing or invalid, or another process's. */
-export async function refuseExchange(intent: RefusedExchange, { reporter }: ProtectPorts): Promise<Response> {
-  const { problem, request, headers } = intent;
-  return answerUnread(finishWith(problem, null, beginSpan(intent, reporter), reporter), unreadOf(request, headers));
+export async function refuseExchange(intent: RefusedExchange, ports: ProtectPorts): Promise<Response> {
+  const { reporter } = ports;
+  const { problem, request, headers, route } = intent;
+  const refusal = finishWith(problem, null, beginSpan(intent, reporter), reporter);
+  return answerUnread(await shaped(refusal, route, ports), unreadOf(request, headers));
 }
 
 /** Answers a request that has a key; one that its route lets pass without one is still to be sent on. */
@@ -51,7 +57,10 @@ export async function runExchange(
   const read = await readExchange(intent, span.telemetry, ports);
   switch (read.kind) {
     case "refuse":
-      return answerUnread(finishWith(read.problem, read.echo, span, reporter), read.unread);
+      return answerUnread(
+        await shaped(finishWith(read.problem, read.echo, span, reporter), route, ports, read.repeated),
+        read.unread,
+      );
     case "pass":
       reporter.passed(route.path);
       return read;
@@ -61,7 +70,10 @@ export async function runExchange(
       try {
         const response = await answer(read.exchange, route, ports, replays, span);
         const { request, rules } = read.exchange.head;
-        return response ?? finishWith({ code: "store-unavailable" }, request.echo, span, reporter, rules.contentKey);
+        const given =
+          response ?? finishWith({ code: "store-unavailable" }, request.echo, span, reporter, rules.contentKey);
+        const isShaped = route.problemShape !== null && isProblem(given);
+        return isShaped ? await shaped(given, route, ports, read.repeated) : given;
       } finally {
         read.exchange.free();
       }
@@ -101,6 +113,22 @@ async function answer(
   }
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;
   return reporter.finish(span, await forwardUnprotected(request, target(route.origin)), "unprotected");
+}
+
+/** Whether an answer is the gateway's own: no origin's has such a status. */
+function isProblem({ headers }: Response): boolean {
+  return isShapedCode(headers.get(STATUS_HEADER) ?? "");
+}
+
+/** A problem as the route's clients expect it. The log and the metrics have its own status. */
+async function shaped(
+  problem: Response,
+  { problemShape }: Route,
+  { shapeProblem }: ProtectPorts,
+  repeated: RepeatedValues = NOTHING_REPEATED,
+): Promise<Response> {
+  if (problemShape === null || shapeProblem === undefined) return problem;
+  return shapeProblem(problem, problemShape, repeated);
 }
 
 async function withNote(request: ExchangeRequest): Promise<ExchangeRequest> {

@@ -69,6 +69,7 @@ function publishedRoute(route: Route): object {
     ...(policy.rememberMs === undefined ? {} : { rememberSeconds: policy.rememberMs / 1000 }),
     notReplayed: { refused: lists.refused, ambiguous: lists.ambiguous },
     mismatchStatus: keyReusedStatus,
+    ...(route.problemShape === null ? null : { problems: route.problemShape.name }),
     maxRequestBodyBytes: route.maxRequestBodyBytes,
     // While the route's settings are on trial, the others pass unprotected.
     ...(route.trial === null ? {} : { protectedShareOfKeys: route.trial.protectedShare }),

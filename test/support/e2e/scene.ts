@@ -5,7 +5,14 @@ import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Gateway, type GatewayVars, makeStateDir, startWorkerd, startWranglerDev } from "../gateway.ts";
+import {
+  type Gateway,
+  type GatewayOptions,
+  type GatewayVars,
+  makeStateDir,
+  startWorkerd,
+  startWranglerDev,
+} from "../gateway.ts";
 import { endpoint, type HeaderPair, openRequest, type OpenRequest, type RawResponse } from "../http.ts";
 import { type Script, startOrigin, type TestOrigin } from "../origin.ts";
 
@@ -39,10 +46,12 @@ const BUCKET = "bodies";
 
 type Settings = GatewayVars["IDEMPOTENCY"];
 type Routes = GatewayVars["ROUTES"];
+type Variables = NonNullable<GatewayOptions["bindings"]>;
 
-export async function startScene(settings: Settings, routes: Routes): Promise<Scene> {
+/** `others`: further variables and secrets. */
+export async function startScene(settings: Settings, routes: Routes, others: Variables = {}): Promise<Scene> {
   const origin = await startOrigin();
-  const gateway = await startGateway(origin.url, settings, routes);
+  const gateway = await startGateway(origin.url, settings, routes, others);
   return {
     ...clientOf(gateway.url),
     origin,
@@ -59,10 +68,10 @@ export async function startGateway(
   originUrl: string,
   settings: Settings,
   routes: Routes,
-  secrets: Readonly<Record<string, string>> = {},
+  others: Variables = {},
 ): Promise<Gateway> {
   const vars = { IDEMPOTENCY: { origin: originUrl, ...settings }, ROUTES: routes };
-  return startWorkerd({ stateDir: await makeStateDir(), vars, bindings: secrets });
+  return startWorkerd({ stateDir: await makeStateDir(), vars, bindings: others });
 }
 
 /** A gateway alone, with a bucket for large responses. */

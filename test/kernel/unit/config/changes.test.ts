@@ -371,6 +371,7 @@ const ROUTES: Cases = {
   "fingerprint.query_except": [[[], ["a"]]],
   "fingerprint.headers": [[[], ["x-version"]]],
   key_reused_status: [[422, 409]],
+  problems: [["rfc9457", "acp"]], // feature: problem-shapes
   forward_key: [
     ["client", "charge", RETRY],
     ["client", "none", RETRY],

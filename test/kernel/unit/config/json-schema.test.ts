@@ -53,6 +53,7 @@ describe("the JSON Schema", () => {
           "settings",
           "route",
           "identity", // feature: identities
+          "problemShape", // feature: problem-shapes
           "queue", // feature: queues
           "destination", // feature: outbox
           "consumer", // feature: claims

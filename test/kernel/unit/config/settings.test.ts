@@ -50,6 +50,7 @@ describe("defaults", () => {
       encryptResponses: false,
       serverTiming: false,
       lookUp: true,
+      problemShape: null,
       trustForwarded: false,
     });
   });
