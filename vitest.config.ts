@@ -60,6 +60,7 @@ const ONLY_LONG = [
   "operator/e2e/alerts",
   "features/outbox/e2e/saga",
   "features/outbox/e2e/alerts",
+  "package/e2e/adoption",
   "package/e2e/beside",
   "package/e2e/newcomer",
   "package/e2e/other-work",

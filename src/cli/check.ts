@@ -220,7 +220,14 @@ function describe(file: string, checked: readonly CheckedEnvironment[]): void {
     const entries = configs.flatMap(of);
     return entries.length === 0 ? [] : [counted(entries.length, noun)];
   });
-  console.log(`${file}: fine, ${[counted(routes.length, "protected route"), ...others].join(" and ")} in ${places}`);
+  const guarded = routes.filter(protectsKeys).length;
+  const observed = routes.length - guarded;
+  const counts = [
+    ...(guarded > 0 || observed === 0 ? [counted(guarded, "protected route")] : []),
+    ...(observed > 0 ? [counted(observed, "observed route")] : []),
+    ...others,
+  ];
+  console.log(`${file}: fine, ${counts.join(" and ")} in ${places}`);
 }
 
 function counted(number: number, what: string): string {

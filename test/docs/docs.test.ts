@@ -256,12 +256,24 @@ const TAKES_LONG: Run = { notRun: "takes minutes on a machine of its own" };
 
 const RUNBOOK: Run = ["test/features/decisions/e2e/runbook.test.ts", "steps()"];
 
+const ADOPTION = "test/package/e2e/adoption.test.ts";
+const WALK = (text: string): Run => [ADOPTION, `block(${text}`];
+
 /** Blocks that a test runs whole, by their first command. */
 const BLOCKS: Readonly<Record<string, Run>> = {
   "asof=$(node -p 'new Date().toISOString()')": RUNBOOK,
   "cat > join.mjs <<'END'": RUNBOOK,
   'npx onceway records decide --file happened.jsonl --as-of "$asof" --dry-run': RUNBOOK,
   'npx onceway records decide --file rest.jsonl --as-of "$asof" --dry-run': RUNBOOK,
+  "npm install ../onceway-0.1.0.tgz express@5 pg@8": WALK('"express@5"'),
+  'export PATH="$PATH:$(ls -d /usr/lib/postgresql/*/bin | tail -1)"': WALK('"export DATABASE_URL"'),
+  "initdb -D database -U shop -A trust > initdb.log": WALK('"initdb"'),
+  "npx onceway init . --yes --name shop --origin http://127.0.0.1:3000 --route /orders --route /refunds --near weur":
+    WALK('"onceway init"'),
+  "node traffic.mjs 10": WALK('"npx onceway report"'),
+  "node traffic.mjs 20": WALK('"node traffic.mjs 20\\nnpx"'),
+  'psql "$DATABASE_URL" -c "TRUNCATE orders, refunds"': WALK('"TRUNCATE"'),
+  "(sleep 6; kill -9 $(cat app.pid)) & node traffic.mjs 20": WALK('"kill -9"'),
   "key=$(openssl rand -hex 16)": ["test/client/e2e/clients.test.ts", "examples.curl"],
   "export ADMIN_TOKEN=only-for-this-machine-0123456789abcdef": [
     "test/serve/e2e/demo-start.test.ts",
@@ -376,6 +388,11 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npx wrangler dev": [NEWCOMER, '"wrangler", "dev"'],
   "npx onceway try http://127.0.0.1:8787/v1/payments --data '{}' --yes": [NEWCOMER, '"--data", "{}", "--yes"'],
   "npx onceway serve --help": ["test/serve/unit/options.test.ts", '"--help"'],
+  "node app.mjs": [ADOPTION, '"node", "app.mjs"'],
+  "npx onceway serve --secrets .dev.vars": [ADOPTION, '"serve", "--secrets", ".dev.vars"'],
+  "npx onceway records list --state unknown": [ADOPTION, '"--state", "unknown"'],
+  'psql "$DATABASE_URL" -c "SELECT count(*) AS refunds, count(*) - count(DISTINCT reference) AS doubled FROM refunds"':
+    [ADOPTION, "count(DISTINCT reference)"],
   "npx onceway serve": [NEWCOMER, '"onceway", "serve", "--port"'],
   "npx onceway serve health": [NEWCOMER, '"serve", "health"'],
   "systemctl enable --now onceway@{00..01}": {
@@ -459,6 +476,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
 
 /** What is printed for other programs, by page and language. */
 const OTHER_BLOCKS: Readonly<Record<string, Run>> = {
+  "docs/adoption.md js": [ADOPTION, "blockWith(PAGE"],
   "src/features/claims/README.md js": ["test/features/claims/e2e/once.test.ts", "blockWith"],
   "src/client/README.md js": ["test/client/e2e/clients.test.ts", "examples.client"],
   "src/features/problem-shapes/README.md json": [

@@ -1,7 +1,7 @@
 // The programs beside Node that some tests run: where each is looked for, and how `npm run setup` gets it. A test file that
 // needs one names it in its first lines (`// @module-tag needs/chromium`), so `npm test` leaves it out.
 
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestTagDefinition } from "vitest";
@@ -35,6 +35,12 @@ export const PROGRAMS = {
   nginx: { names: ["nginx"], use: "self-hosting", debian: "nginx", brew: "nginx" },
   haproxy: { names: ["haproxy"], use: "self-hosting with several processes", debian: "haproxy", brew: "haproxy" },
   redis: { names: ["redis-server"], use: "claims", debian: "redis-server", brew: "redis" },
+  postgres: {
+    names: ["initdb"],
+    use: "a walk with an API in front of it",
+    debian: "postgresql",
+    brew: "postgresql@17",
+  },
   kcat: { names: ["kcat"], use: "claims, by Kafka's protocol", debian: "kafkacat", brew: "kcat" },
   prometheus: { names: ["prometheus"], use: "metrics", debian: "prometheus", unpacked: true, brew: "prometheus" },
   promtool: { names: ["promtool"], use: "alert rules", debian: "prometheus", unpacked: true, brew: "prometheus" },
@@ -49,9 +55,10 @@ export function findProgram(name: ProgramName): string | null {
   const program: Program = PROGRAMS[name];
   const own = program.variable === undefined ? undefined : process.env[program.variable];
   if (own !== undefined && own !== "") return isExecutable(own) ? own : null;
-  // Debian keeps servers in a folder that only root has in its PATH.
+  // Debian keeps servers in a folder that only root has in its PATH, and each version of Postgres in one of its own.
   const path = process.env["PATH"]?.split(delimiter) ?? [];
-  const folders = [join(UNPACKED, "usr/bin"), ...path, "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
+  const usual = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin", "/opt/homebrew/opt/postgresql@17/bin"];
+  const folders = [join(UNPACKED, "usr/bin"), ...path, ...usual, ...versionsIn("/usr/lib/postgresql")];
   return program.names.flatMap((file) => folders.map((folder) => join(folder, file))).find(isExecutable) ?? null;
 }
 
@@ -86,6 +93,16 @@ export class SkippedPrograms implements Reporter {
     const how = missing.length > 0 ? "npm run setup, then npm run test:all" : "npm run test:all";
     const needs = counts.map(({ name, count }) => `${name} ${count}`).join(", ");
     console.log(` ${tests} tests skipped: they need more than Node (${needs}). To run them: ${how}\n`);
+  }
+}
+
+/** The programs of each version, the newest first. */
+function versionsIn(folder: string): readonly string[] {
+  try {
+    const versions = readdirSync(folder).toSorted((one, other) => Number(other) - Number(one));
+    return versions.map((version) => join(folder, version, "bin"));
+  } catch {
+    return [];
   }
 }
 

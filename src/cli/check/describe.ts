@@ -2,7 +2,7 @@
 // route's settings for scripts. Decides which settings the table shows, and names them as the file does.
 
 import { sourceText, writtenSources } from "../../kernel/config/key-source.ts";
-import type { Config, ForwardKey, Route } from "../../kernel/config/resolved.ts";
+import { type Config, type ForwardKey, protectsKeys, type Route } from "../../kernel/config/resolved.ts";
 import { scopePartName } from "../../kernel/config/scope-part.ts";
 import { describeOrigin } from "../../kernel/config/settings-origin.ts";
 import { formatDuration } from "../../kernel/config/units.ts";
@@ -34,7 +34,7 @@ export function describeConfig(config: Config): string {
   const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ")}`.trimEnd())
-    .concat(config.routes.map((route) => `  ${route.path}: ${promiseOf(route)}`))
+    .concat(config.routes.filter(protectsKeys).map((route) => `  ${route.path}: ${promiseOf(route)}`))
     .concat(config.routes.flatMap((route) => ignoredOf(route).map((ignored) => `  ${route.path}: ${ignored}`)))
     .concat(promisesOfFeatures(config).map((promise) => `  ${promise}`))
     .concat(`  everything else goes to ${describeOrigin(config.origin)} unprotected`)
