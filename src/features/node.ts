@@ -22,6 +22,7 @@ import { placementNode } from "./placement/cli/node.ts"; // feature: placement
 import { problemShapesNode } from "./problem-shapes/cli/node.ts"; // feature: problem-shapes
 import { previousShardsNode } from "./previous-shards/cli/layouts.ts"; // feature: previous-shards
 import { verdictsNode } from "./verdicts/cli/node.ts"; // feature: verdicts
+import { jsonRpcNode } from "./json-rpc/cli/node.ts"; // feature: json-rpc
 import { queuesNode } from "./queues/cli/node.ts"; // feature: queues
 import { tryQueue } from "./queues/cli/try-queue.ts"; // feature: queues
 
@@ -34,6 +35,7 @@ export const NODE_FEATURES: readonly NodeFeature[] = [
   keySourcesNode, // feature: key-sources
   contentKeysNode, // feature: content-keys
   graphqlNode, // feature: graphql
+  jsonRpcNode, // feature: json-rpc
   acceptedNode, // feature: accepted
   verdictsNode, // feature: verdicts
   lookUpNode, // feature: look-up

@@ -16,6 +16,7 @@ import { placementObject } from "./placement/object/feature.ts"; // feature: pla
 import { tracedPlace } from "./placement/object/traced-place.ts"; // feature: placement
 import { previousShardsObject } from "./previous-shards/object/feature.ts"; // feature: previous-shards
 import { judgeBody } from "./verdicts/object/judge-body.ts"; // feature: verdicts
+import { watchMessages } from "./json-rpc/object/message-watch.ts"; // feature: json-rpc
 import { queuesObject } from "./queues/object/deliveries.ts"; // feature: queues
 
 export const objectFeatures: ObjectFeatures = [
@@ -34,6 +35,7 @@ export const objectFeatures: ObjectFeatures = [
 ];
 
 export const objectFunctions: ObjectFunctions = {
+  watchMessages, // feature: json-rpc
   judgeBody, // feature: verdicts
   digestMultipart, // feature: forms
   placeOf: tracedPlace, // feature: placement

@@ -17,6 +17,7 @@ import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
 import { previousShardsSettings } from "./previous-shards/settings/feature.ts"; // feature: previous-shards
 import { verdictsSettings } from "./verdicts/settings/feature.ts"; // feature: verdicts
 import { problemShapesSettings } from "./problem-shapes/settings/feature.ts"; // feature: problem-shapes
+import { jsonRpcSettings } from "./json-rpc/settings/feature.ts"; // feature: json-rpc
 import { queuesSettings } from "./queues/settings/feature.ts"; // feature: queues
 
 export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
@@ -31,6 +32,8 @@ export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   claimsSettings, // feature: claims
   verdictsSettings, // feature: verdicts
   pagesSettings, // feature: pages
+  // After the features whose settings it reads: keys, pages.
+  jsonRpcSettings, // feature: json-rpc
   lookUpSettings, // feature: look-up
   problemShapesSettings, // feature: problem-shapes
   // Last: it takes back what the others have added and an observed route must not do.

@@ -21,6 +21,7 @@ import { enrolledObjects } from "./placement/worker.ts"; // feature: placement
 import { objectFinder, previousShardsWorker } from "./previous-shards/worker.ts"; // feature: previous-shards
 import { verdictsWorker } from "./verdicts/worker.ts"; // feature: verdicts
 import { shapeProblem } from "./problem-shapes/worker.ts"; // feature: problem-shapes
+import { callSearch, editReplay } from "./json-rpc/worker.ts"; // feature: json-rpc
 import { queuesWorker } from "./queues/worker.ts"; // feature: queues
 
 export const workerFeatures: WorkerFeatures = [
@@ -47,6 +48,8 @@ export const workerFunctions: WorkerFunctions = {
   askableObjects: enrolledObjects, // feature: placement
   callerProver, // feature: identities
   keySearch, // feature: key-sources
+  callSearch, // feature: json-rpc
+  editReplay, // feature: json-rpc
   graphqlReader, // feature: graphql
   makeContentKey, // feature: content-keys
   canonicalMultipart, // feature: forms

@@ -32,6 +32,8 @@ export interface RouteSettings<Own = unknown> {
   readonly tables: Readonly<Record<string, SettingEntries>>;
   /** Those of its entries that replace one of a feature that it needs, because it takes more there. */
   readonly widens?: readonly string[];
+  /** Whether routes with such settings and the same path are tried in their order, so that none hides the others. */
+  areAlternatives?(settings: FullSettings & Own): boolean;
   /** The steps for which keys are made of a route's keys (`<key>:<step>`), which have to leave room for them. */
   steps?(settings: FullSettings & Own): readonly string[];
 }

@@ -3,7 +3,7 @@
 
 import type { AnsweredCall } from "./call.ts";
 import type { DigestMultipart } from "./body/upload.ts";
-import type { JudgeBody } from "./judge-body.ts";
+import type { JudgeBody, WatchMessages } from "./judge-body.ts";
 import type { Due } from "./due.ts";
 import type { ObjectClosing, BeginsElsewhere, PlacedRecord } from "./elsewhere.ts";
 import type { ExchangeAnswer } from "./object/exchange-answer.ts";
@@ -62,6 +62,8 @@ export interface ObjectFunctions {
   readonly judgeBody?: JudgeBody;
   /** Finds out where the object runs. */
   readonly placeOf?: (env: Readonly<Record<string, unknown>>) => ObjectPlace;
+  /** Without it an event stream is whole when it ends. */
+  readonly watchMessages?: WatchMessages;
 }
 
 /**

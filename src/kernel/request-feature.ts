@@ -132,6 +132,17 @@ export interface AnsweredAtOnce {
   readonly response: Response;
 }
 
+/** Writes an answer that was another request's first for the one that gets it now: what names the other names this one. */
+export type EditReplay = (answer: Response, to: ReplayRecipient) => Promise<Response>;
+
+export interface ReplayRecipient {
+  /** Of its JSON-RPC call, as its client has written it; `null`: it has none. */
+  readonly callId: string | null;
+  readonly echo: string;
+  readonly instance: string;
+  readonly caller: WaitingCaller;
+}
+
 /** Reads the requests of a GraphQL endpoint: only the body says what they do. */
 export interface GraphqlReader {
   readonly read: (
@@ -162,6 +173,10 @@ export interface ReadingFunctions {
   readonly makeContentKey?: MakeContentKey;
   /** Without it problems are as RFC 9457 has them. */
   readonly shapeProblem?: ShapeProblem;
+  /** Finds which call of a JSON-RPC route a request is, and its key. */
+  readonly callSearch?: SearchKey;
+  /** Without it everyone gets the same bytes. */
+  readonly editReplay?: EditReplay;
   /** Without it multipart bodies are compared byte by byte. */
   readonly canonicalMultipart?: CanonicalMultipart;
 }

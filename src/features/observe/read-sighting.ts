@@ -42,7 +42,7 @@ export async function readSighting(seen: SeenRequest, reading: ReadPorts): Promi
   if (isLimited && length > route.maxRequestBodyBytes) return refused("body-too-large");
   const { origin, trustForwarded } = route;
   const passing = { request, url, origin, trustForwarded, keyNames: [] };
-  const intent = protectedIntent(passing, route, names);
+  const intent = protectedIntent(passing, route, { names, alternatives: [] });
   const isBodyNeeded = intent.kind === "search" || route.identities.some(coversBody);
   if (isBodyNeeded && sent.kind === "not-copied") return refused("body-too-large");
   const keyless = (code: ClientProblemCode | null): Promise<ReadSighting> =>

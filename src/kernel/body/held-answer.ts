@@ -33,7 +33,7 @@ export async function holdAnswer(response: OriginResponse): Promise<HeldAnswer> 
     const piece = await response.next();
     if (piece.kind === "whole") {
       const bytes = joinBytes(pieces);
-      return { kind: "there", bytes, response: beginningWith(bytes, { ...response, length: size, next: ended }, free) };
+      return { kind: "there", bytes, response: readAgain(response, bytes, free) };
     }
     if (piece.kind !== "bytes") {
       free();
@@ -50,6 +50,15 @@ export async function holdAnswer(response: OriginResponse): Promise<HeldAnswer> 
   function free(): void {
     lease.shrinkTo(0);
   }
+}
+
+/** A response whose whole body has been read, from its first byte. `taken`: they are held no longer. */
+export function readAgain(
+  response: OriginResponse,
+  bytes: Uint8Array,
+  taken: () => void = () => undefined,
+): OriginResponse {
+  return beginningWith(bytes, { ...response, length: bytes.byteLength, next: ended }, taken);
 }
 
 function ended(): Promise<typeof WHOLE> {

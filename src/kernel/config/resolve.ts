@@ -107,6 +107,7 @@ function resolveRoute(
     keyFrom: [IDEMPOTENCY_KEY],
     contentKey: null,
     graphql: false,
+    jsonrpc: null,
     keyFormat: {
       pattern: keyFormat.pattern ?? null,
       min: keyFormat.min,

@@ -60,6 +60,8 @@ export interface RouteRules {
   readonly lists: VerdictLists;
   /** What the bodies of results say all the same. Absent: nothing. */
   readonly verdicts?: readonly BodyRule[];
+  /** Whether an event stream is a result only once it has brought the response to a call. */
+  readonly awaitsMessage?: true;
   /** Whether the origin is asked for bodies without a content coding, because something in them counts. */
   readonly uncompressed?: true;
   readonly duplicate: DuplicateRule;
@@ -77,6 +79,15 @@ export interface RouteRules {
   readonly deadLetters?: DeadLetterRule;
   /** Only of a request whose key is made from its content. */
   readonly contentKey?: Omit<ContentKey, "members">;
+}
+
+/** Which calls a JSON-RPC route protects, by patterns in which `*` is any text. */
+export interface JsonRpcRule {
+  readonly methods: readonly string[];
+  /** Of `tools/call`. */
+  readonly tools: readonly string[];
+  /** Tools that pass without a key. */
+  readonly optional: readonly string[];
 }
 
 /** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */
@@ -142,6 +153,8 @@ export interface Route {
   readonly contentKey: ContentKey | null;
   /** Whether only GraphQL mutations are protected. */
   readonly graphql: boolean;
+  /** Which JSON-RPC calls are protected, if only some are; `null`: whatever a body says. Routes of one path are alternatives then. */
+  readonly jsonrpc: JsonRpcRule | null;
   readonly keyFormat: { readonly pattern: string | null; readonly min: number; readonly max: number };
   /** The binding that limits new keys. `null`: they are not limited. */
   readonly newKeys: string | null;

@@ -91,6 +91,8 @@ export interface DeclaredSettings {
   readonly merge: (written: WrittenSettings, own: WrittenSettings) => FullSettings;
   /** The settings that name steps for which keys are made of a route's keys. */
   readonly stepSettings: readonly string[];
+  /** Whether routes with such settings and the same path are tried in their order. */
+  readonly areAlternatives: (settings: FullSettings) => boolean;
   /** These steps: that of the origin first. */
   readonly stepsOf: (settings: FullSettings) => readonly string[];
 }
@@ -125,6 +127,7 @@ export function declareSettings(added: readonly RouteSettings[]): DeclaredSettin
       return { ...all, lock, unknown: writtenRule(own) ?? writtenRule(written) ?? defaults.unknown };
     },
     stepSettings: ["forward_key", ...added.flatMap((one) => (one.steps === undefined ? [] : Object.keys(one.entries)))],
+    areAlternatives: (settings) => added.some((one) => one.areAlternatives?.(settings) === true),
     stepsOf: (settings) => {
       const { forward_key: forwardKey } = settings;
       const steps = added.flatMap((one) => one.steps?.(settings) ?? []);

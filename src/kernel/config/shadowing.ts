@@ -9,6 +9,8 @@ export interface RouteMatcher {
   readonly path: string;
   readonly methods: readonly string[];
   readonly patterns: readonly PathPattern[];
+  /** Whether others of the same path that are so too get what it does not take. */
+  readonly isAlternative: boolean;
 }
 
 /** A later route that gets none of one method's requests, and the earlier ones that get them. */
@@ -24,7 +26,9 @@ export function findShadows(matchers: readonly RouteMatcher[]): readonly Shadowe
     const methods: string[] = [];
     const earlier = new Set<RouteMatcher>();
     for (const method of later.methods) {
-      const rivals = matchers.slice(0, index).filter((rival) => rival.methods.includes(method));
+      const rivals = matchers
+        .slice(0, index)
+        .filter((rival) => rival.methods.includes(method) && !areAlternatives(rival, later));
       const covering = later.patterns.map((pattern) =>
         rivals.find((rival) => rival.patterns.some((wide) => coversPattern(wide, pattern))),
       );
@@ -34,6 +38,10 @@ export function findShadows(matchers: readonly RouteMatcher[]): readonly Shadowe
     }
     return methods.length === 0 ? [] : [{ later, methods, earlier: [...earlier] }];
   });
+}
+
+function areAlternatives(one: RouteMatcher, other: RouteMatcher): boolean {
+  return one.isAlternative && other.isAlternative && one.path === other.path;
 }
 
 /** Later routes that differ from an earlier one of the same method only in the slash at the end of their path. */

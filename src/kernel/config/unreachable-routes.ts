@@ -16,7 +16,15 @@ export function unreachableRoutes(
     const { all, isKnown } = settingsInForce(defaults, draft, declared);
     return draft.route === null || !isKnown("methods")
       ? []
-      : [{ name: draft.name, methods: all.methods, path: draft.route.path, patterns: draft.route.patterns }];
+      : [
+          {
+            name: draft.name,
+            methods: all.methods,
+            path: draft.route.path,
+            patterns: draft.route.patterns,
+            isAlternative: declared.areAlternatives(all),
+          },
+        ];
   });
   return [...findShadows(matchers).map(shadowProblem), ...findSlashTwins(matchers).map(twinProblem)];
 }

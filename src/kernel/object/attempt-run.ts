@@ -32,6 +32,7 @@ export type RunShared = Pick<
   | "waitUntil"
   | "isolate"
   | "judgeBody"
+  | "watchMessages"
 >;
 
 /** The place of an attempt of an accepted request (accepted-attempts.ts). */
@@ -87,7 +88,7 @@ class AttemptRun {
     this.#incoming = incoming;
     this.#shared = shared;
     const { head, body, span } = incoming;
-    const { ledger, sync, timers, offsets, steps, attempts, reporter, judgeBody } = shared;
+    const { ledger, sync, timers, offsets, steps, attempts, reporter, judgeBody, watchMessages } = shared;
     span.attempt = record.attempt.number;
     span.attemptId = record.attempt.id;
     logFailure("counting an attempt", () => {
@@ -106,6 +107,7 @@ class AttemptRun {
         steps.take(id, event, record.policy, epochMs(Date.now()), { ...attachments, label: head.record }),
       begun: () => this.inFlight.waiters.wakeFollowers(),
       judgeBody,
+      watchMessages,
       unreadable: () => logFailure("counting a body", () => reporter.traffic.unreadable(head.record.route)),
       settled: (answerFor) => attempts.settled(id, this.inFlight, answerFor),
     });

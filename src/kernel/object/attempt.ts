@@ -8,24 +8,18 @@ import type { Started } from "../record/record.ts";
 import type { BodyNumber, EpochMs } from "../record/units.ts";
 import type { EndReason, NoResult } from "../record/verdict.ts";
 import type { ExchangeHead } from "../request/message.ts";
-import {
-  type AnswerFor,
-  attachedAnswer,
-  findInChunks,
-  firstAnswer,
-  passedAnswer,
-  seenUpTo,
-  wholeBody,
-} from "./answers.ts";
+import { type AnswerFor, firstAnswer, passedAnswer, wholeBody } from "./answers.ts";
+import { type AttachableStream, attachToStream } from "./attached-stream.ts";
 import type { BodyStore } from "../store/bodies.ts";
 import type { ReaderPatience } from "../body/byte-pipe.ts";
 import type { EventOffsets } from "../resume/event-offsets.ts";
 import { AttemptSettlement, type StepRecord } from "./attempt-settlement.ts";
 import type { AnswerBody, ExchangeAnswer } from "./exchange-answer.ts";
-import { judgeResponse, type JudgingPorts } from "./judged-response.ts";
+import { type JudgedResponse, judgeResponse, type JudgingPorts, type PassedStream } from "./judged-response.ts";
 import { KeptForm } from "./kept-form.ts";
 import type { BodyPiece, OriginOutcome, OriginResponse } from "./origin-call.ts";
 import { OverflowBucket } from "../overflow/overflow.ts";
+import { readAgain } from "../body/held-answer.ts";
 import { PassedBody } from "../body/passed-body.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { isShort, passingSpool, spoolFor, type SpoolManner } from "../body/response-spool.ts";
@@ -61,6 +55,7 @@ export class OriginAttempt {
   readonly #settlement: AttemptSettlement;
   readonly #form: KeptForm;
   #response: OriginResponse | null = null;
+  #judged: Extract<JudgedResponse, { readonly kind: "result" }> | null = null;
   #spool: Spool | null = null;
   /** The body of a response that is not a result, while it is passed on. */
   #passed: PassedBody | null = null;
@@ -136,7 +131,7 @@ export class OriginAttempt {
       const judged = judging instanceof Promise ? await judging : judging;
       this.#response = judged.kind === "broken" ? outcome : judged.response;
       if (judged.kind === "broken") this.#ports.settled(this.#settlement.unanswered(judged.end));
-      else if (judged.kind === "result") await this.#keep(judged.response);
+      else if (judged.kind === "result") await this.#keep((this.#judged = judged).response);
       else await this.#pass(judged.response, judged.kind, judged.reason);
     } catch (error) {
       // Nothing watches over this attempt from here on, so its call must not run past its lock.
@@ -238,17 +233,32 @@ export class OriginAttempt {
   }
 
   async #complete(response: OriginResponse, spool: Spool): Promise<void> {
+    // What is too large for the ledger is the result that its status says.
+    const passed = this.#overflow === null ? await this.#judged?.atEnd?.() : null;
     const whole = this.#overflow === null ? spool.takeWhole() : null;
-    if (whole !== null) {
-      await this.#completeWhole(response, whole);
-      return;
+    if (passed !== null && passed !== undefined) {
+      if (whole === null) return this.#passSpooled(response, spool, passed);
+      return this.#pass(readAgain(response, whole), passed.type, passed.reason);
     }
+    if (whole !== null) return this.#completeWhole(response, whole);
     await this.#overflow?.complete();
     const spooled = { spool, isRemote: this.#overflow !== null };
     const encrypted = this.#form.cipher === null ? null : await this.#form.encrypted(response, spooled);
     await spool.finish(() => {
       if (this.#kept) this.#settlement.result(response, encrypted ?? this.#form.plain(response, spooled));
     });
+  }
+
+  /** A stream that is no result, of which the first client may have most: it gets the rest, and nothing is kept. Others get what counts. */
+  async #passSpooled(response: OriginResponse, spool: Spool, { type, reason, answer }: PassedStream): Promise<void> {
+    await spool.flush();
+    this.#begin(response, spool);
+    spool.stopKeeping();
+    await spool.finish(() => void this.#settlement.passed(type, reason, response.headers));
+    this.#end = type;
+    const answerFor: AnswerFor = ({ request: { echo } }) =>
+      passedAnswer(response, answer, type, { echo, isFirst: false });
+    this.#ports.settled(type === "refused" ? answerFor : null);
   }
 
   /** Stores a body that has arrived whole with its record; if that fails, the body is sent but not kept. */
@@ -293,19 +303,11 @@ export class OriginAttempt {
   }
 
   /** The stream from its first byte, or from where the client of `head` left off; `null` when it cannot be followed. */
-  async attach(head: ExchangeHead, caller: AbortSignal | null): Promise<ExchangeAnswer | null> {
-    const attachable = this.#attachable();
-    if (attachable === null) return null;
-    const { bodies, offsets } = this.#ports;
-    const chunks = { body: this.#ports.body, count: attachable.spool.chunks, bodies, cipher: this.#form.cipher };
-    const from = await seenUpTo(attachable.response, head, (id) => findInChunks(chunks, id, offsets, caller));
-    // Checked again: during the search it may have broken off or outgrown the ledger.
-    const { response, spool } = this.#attachable() ?? {};
-    if (response === undefined || spool === undefined) return null;
-    return attachedAnswer(response, spool.reader(response.length, from), head);
+  attach(head: ExchangeHead, caller: AbortSignal | null): Promise<ExchangeAnswer | null> {
+    return attachToStream(() => this.#attachable(), { ...this.#ports, cipher: this.#form.cipher }, head, caller);
   }
 
-  #attachable(): { readonly response: OriginResponse; readonly spool: Spool } | null {
+  #attachable(): AttachableStream | null {
     const response = this.#response;
     const spool = this.#spool;
     const isThere = this.#hasBegun && this.#overflow === null && spool?.isReadable === true;

@@ -1,7 +1,7 @@
 // What an exchange works with: one request, and what it shares with the other exchanges of its shard.
 
 import type { Origin } from "../config/resolved.ts";
-import type { JudgeBody } from "../judge-body.ts";
+import type { JudgeBody, WatchMessages } from "../judge-body.ts";
 import type { FeatureActions } from "../object-feature.ts";
 import type { EpochMs } from "../record/units.ts";
 import type { ExchangeHead } from "../request/message.ts";
@@ -59,6 +59,8 @@ export interface KernelParts extends ExchangePorts {
   readonly room: WaitingRoom;
   /** `null`: a status alone decides what an answer means. */
   readonly judgeBody: JudgeBody | null;
+  /** `null`: an event stream is whole when it ends. */
+  readonly watchMessages: WatchMessages | null;
 }
 
 /** What all exchanges of a shard share. */

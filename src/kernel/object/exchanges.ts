@@ -52,7 +52,7 @@ export class ExchangeRunner {
   readonly dues: readonly Due[];
   readonly #shared: SharedParts;
 
-  constructor(ports: ExchangePorts, features: ObjectFeatures, { judgeBody }: ObjectFunctions = {}) {
+  constructor(ports: ExchangePorts, features: ObjectFeatures, { judgeBody, watchMessages }: ObjectFunctions = {}) {
     const { attempts } = this;
     const isVerifying = (id: RecordId): boolean => verifications.isVerifying(id);
     // Features take steps too: the list is whole before the first step is taken.
@@ -86,6 +86,7 @@ export class ExchangeRunner {
       room,
       offsets: new EventOffsets(),
       judgeBody: judgeBody ?? null,
+      watchMessages: watchMessages ?? null,
     };
     const forFeatures: ObjectKernel = {
       ...kernel,

@@ -14,8 +14,7 @@ import { declaredLength, type HeadersView } from "./headers.ts";
 import type {
   AnsweredAtOnce,
   CanonicalMultipart,
-  ProverPorts,
-  ReadingFunctions,
+  EditReplay,
   RepeatedValues,
   SearchedKey,
   SearchKey,
@@ -58,20 +57,9 @@ export interface ReadPorts extends KeylessPorts {
   /** Only where the feature is. */
   readonly searchKey?: SearchKey;
   readonly shapeProblem?: ShapeProblem;
-}
-
-/** The ports that features fill, as far as they are there. */
-export function readingFeatures(
-  { callerProver, keySearch, graphqlReader, makeContentKey, canonicalMultipart, shapeProblem }: ReadingFunctions,
-  ports: ProverPorts,
-): Omit<ReadPorts, "encryptions"> {
-  return {
-    proveCaller: callerProver?.(ports) ?? (() => Promise.resolve(NO_PROOFS)),
-    ...(keySearch === undefined ? null : { searchKey: keySearch(graphqlReader ?? null) }),
-    ...(makeContentKey === undefined ? null : { makeContentKey }),
-    ...(canonicalMultipart === undefined ? null : { canonicalMultipart }),
-    ...(shapeProblem === undefined ? null : { shapeProblem }),
-  };
+  /** The same of JSON-RPC routes. */
+  readonly searchCall?: SearchKey;
+  readonly editReplay?: EditReplay;
 }
 
 export async function readExchange(
@@ -81,11 +69,11 @@ export async function readExchange(
 ): Promise<ReadExchange> {
   const { route } = intent;
   const { proveCaller } = ports;
-  const hasIdentities = route.identities.length > 0;
   let known: CallerProofs | null = null;
-  // The caller is proved before the body is read for the key, where that key is required. Of a GraphQL request only the body tells
-  // whether it needs one: queries pass.
-  if (hasIdentities && intent.kind === "search" && route.key === "required" && !route.graphql) {
+  // The caller is proved before the body is read for the key, where that key is required. Of a GraphQL request, or one of JSON-RPC, only the
+  // body tells whether it needs one: queries pass.
+  const mayPass = route.key !== "required" || route.graphql || route.jsonrpc !== null;
+  if (route.identities.length > 0 && intent.kind === "search" && !mayPass) {
     const { headers, passing } = intent;
     const caller = { route, headers, url: passing.url, request: passing.request };
     known = await proveCaller(caller);
@@ -96,6 +84,7 @@ export async function readExchange(
     intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searched(intent, ports);
   switch (keyed.kind) {
     case "keyed": {
+      const hasIdentities = keyed.intent.route.identities.length > 0;
       const proofs = known ?? (hasIdentities ? await proveCaller(keyed.intent) : NO_PROOFS);
       return readKeyed(keyed.intent, keyed.body, proofs, telemetry, ports);
     }
@@ -129,9 +118,10 @@ async function readAbsent(
   }
 }
 
-function searched(intent: SearchIntent, { searchKey }: ReadPorts): Promise<SearchedKey> {
-  if (searchKey === undefined) throw new TypeError("no feature searches for keys");
-  return searchKey(intent);
+function searched(intent: SearchIntent, { searchKey, searchCall }: ReadPorts): Promise<SearchedKey> {
+  const search = intent.route.jsonrpc === null ? searchKey : searchCall;
+  if (search === undefined) throw new TypeError("no feature searches for keys");
+  return search(intent);
 }
 
 /** `read` is the body if it has been read already. */
@@ -222,7 +212,8 @@ async function exchangeOf(
         sameBytes: route.fingerprint.body === "bytes",
         upload: body.kind === "whole" ? null : uploadOf(headers, route, parts, comparison),
         isCached: false,
-        lastEventId: lastEventId(headers.get("last-event-id")),
+        // The response to a call is one event: nobody leaves off behind it.
+        lastEventId: route.jsonrpc === null ? lastEventId(headers.get("last-event-id")) : null,
       },
       rules: rulesFor(intent, verification),
       call: originCall(intent, telemetry.trace, bytes.byteLength > 0),
@@ -231,6 +222,7 @@ async function exchangeOf(
       ...(newKeys === null ? null : { newKeys }),
       ...(route.async === "never" ? null : { async: asyncRequestOf(intent) }),
     },
+    ...(intent.callId === undefined ? null : { route, callId: intent.callId }),
     note: () => noteOf(route.note, notable, Date.now()),
     namesIn,
     body: bytes,

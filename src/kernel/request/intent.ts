@@ -65,15 +65,22 @@ export interface ExchangeIntent {
   readonly url: URL;
   readonly route: Route;
   readonly key: IdempotencyKey;
+  /** Of a JSON-RPC call, as its client has written it; `null`: it has none. Absent: it is no such call. */
+  readonly callId?: string | null;
 }
 
-/** A request on a route whose keys may be elsewhere than in headers, or are made from content: nobody has looked there yet. */
+/**
+ * A request whose key may be elsewhere than in headers, or is made from content, or of which only the body says whether it is protected: nobody
+ * has looked there yet.
+ */
 export interface SearchIntent {
   readonly kind: "search";
   readonly passing: PassThroughRequest;
   /** The request's. */
   readonly headers: HeadersView;
   readonly route: Route;
+  /** All JSON-RPC routes of this path, in order; empty if its route is none. */
+  readonly alternatives: readonly Route[];
 }
 
 export type ReadIntent = (request: Request, url: URL) => Intent;
@@ -101,7 +108,7 @@ export function intentReader(
     }
     return null;
   };
-  const keyHeaders = new Map(config.routes.map((route) => [route, singleHeaders(route.keyFrom)]));
+  const reading = new Map(config.routes.map((route) => [route, readingOf(route, config.routes)]));
   const keyNames = [...new Set([ECHO_HEADER, ...keyHeadersIn(config.routes)].map((name) => name.toLowerCase()))];
   return (given, url) => {
     const isTheirHost = operatorHostname !== null && hostOf(given, url) === operatorHostname;
@@ -130,8 +137,20 @@ export function intentReader(
     const diverted = route.trial === null ? null : divert(request, url, route);
     // As a request that no route protects, and without a word about its key: its client must see no difference.
     if (diverted !== null) return { kind: "pass", passing: { ...passing, keyNames: [], ...diverted }, route };
-    return protectedIntent(passing, route, keyHeaders.get(route) ?? null);
+    return protectedIntent(passing, route, reading.get(route) ?? readingOf(route, config.routes));
   };
+}
+
+/** How the key of a route's requests is found. */
+interface RouteReading {
+  /** The headers' names, if keys come from headers alone and no body has to be read first. */
+  readonly names: readonly string[] | null;
+  readonly alternatives: readonly Route[];
+}
+
+export function readingOf({ path, jsonrpc, keyFrom }: Route, routes: readonly Route[]): RouteReading {
+  if (jsonrpc === null) return { names: singleHeaders(keyFrom), alternatives: [] };
+  return { names: null, alternatives: routes.filter((other) => other.jsonrpc !== null && other.path === path) };
 }
 
 /** The headers that are a key each on some route. */
@@ -139,19 +158,19 @@ function keyHeadersIn(routes: readonly Route[]): readonly string[] {
   return routes.flatMap(({ keyFrom }) => keyFrom.flatMap((one) => (one.kind === "header" ? [one.name] : [])));
 }
 
-/** What a route makes of a request that it protects. `names`: those of the headers, if keys come from headers alone. */
+/** What a route makes of a request that it protects. */
 export function protectedIntent(
   passing: PassThroughRequest,
   route: Route,
-  names: readonly string[] | null,
+  { names, alternatives }: RouteReading,
 ): RefusedExchange | ExchangeIntent | SearchIntent | PassIntent {
   const { request, url } = passing;
   const headers = new HeaderSnapshot(request.headers);
-  if (names === null) return { kind: "search", passing, headers, route };
+  if (names === null) return { kind: "search", passing, headers, route, alternatives };
   const key = parseKey(headers, names, route.keyFormat);
   switch (key.kind) {
     case "absent": {
-      if (route.contentKey !== null) return { kind: "search", passing, headers, route };
+      if (route.contentKey !== null) return { kind: "search", passing, headers, route, alternatives };
       if (route.key === "optional") return { kind: "pass", passing, route };
       const problem = { code: "key-missing", ways: describeSources(route) } as const;
       return { kind: "refuse-exchange", request, problem, headers, route };
@@ -211,7 +230,7 @@ export function routeFinder(routes: readonly Route[]): FindRoute {
 }
 
 /**
- * The strictest of several routes that one request could match: one on trial is the laxest; then by `key`, then by `graphql`, then by `unknown`, then
+ * The strictest of several routes that one request could match: one on trial is the laxest; then by `key`, then by `graphql` and `jsonrpc`, then by `unknown`, then
  * by `on_store_failure`; of equals the first. The settings of two routes are never mixed.
  */
 export function strictestRoute(routes: readonly Route[]): Route | null {
@@ -220,12 +239,12 @@ export function strictestRoute(routes: readonly Route[]): Route | null {
   return strictest;
 }
 
-function laxity({ key, graphql, rules, onStoreFailure, trial }: Route): number {
+function laxity({ key, graphql, jsonrpc, rules, onStoreFailure, trial }: Route): number {
   const unprotected = trial === null ? 0 : 1 - trial.protectedShare;
   return (
     unprotected * 100_000 +
     KEY[key] * 100 +
-    (graphql ? 50 : 0) +
+    (graphql || jsonrpc !== null ? 50 : 0) +
     UNKNOWN[rules.policy.unknown] * 10 +
     STORE[onStoreFailure]
   );

@@ -4,7 +4,7 @@
 
 import { rawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
-import type { Origin, RouteRules } from "../config/resolved.ts";
+import type { Origin, Route, RouteRules } from "../config/resolved.ts";
 import type { MessageFacts } from "../record/parked-message.ts";
 import {
   type AttemptId,
@@ -194,6 +194,9 @@ export type NamesIn = (layout: Layout) => Promise<readonly [RecordId, ...RecordI
 /** What the Worker sends: a whole message, or the beginning of one and a reader for the rest of its body. */
 export interface ExchangeRequest extends ExchangeMessage {
   readonly rest: BodyReader | null;
+  /** Of a JSON-RPC call: the route that names it, and its id as its client has written it. */
+  readonly route?: Route;
+  readonly callId?: string | null;
   /** What the record is to note of the request. Only a shard needs it; absent: the head has it already. */
   readonly note?: () => Promise<NotedRequest | null>;
   readonly namesIn: NamesIn;

@@ -68,12 +68,15 @@ export async function runExchange(
       return read.response;
     case "exchange":
       try {
-        const response = await answer(read.exchange, route, ports, replays, span);
+        const own = read.exchange.route ?? route;
+        const response = await answer(read.exchange, own, ports, replays, span);
         const { request, rules } = read.exchange.head;
         const given =
-          response ?? finishWith({ code: "store-unavailable" }, request.echo, span, reporter, rules.contentKey);
-        const isShaped = route.problemShape !== null && isProblem(given);
-        return isShaped ? await shaped(given, route, ports, read.repeated) : given;
+          response === null
+            ? finishWith({ code: "store-unavailable" }, request.echo, span, reporter, rules.contentKey)
+            : await addressed(response, read.exchange, intent, ports);
+        const isShaped = own.problemShape !== null && isProblem(given);
+        return isShaped ? await shaped(given, own, ports, read.repeated) : given;
       } finally {
         read.exchange.free();
       }
@@ -130,6 +133,22 @@ async function shaped(
   if (problemShape === null || shapeProblem === undefined) return problem;
   return shapeProblem(problem, problemShape, repeated);
 }
+
+/** The answer as its request needs it, if it was another's first. */
+async function addressed(
+  shared: Response,
+  { callId, head: { request } }: ExchangeRequest,
+  intent: ExchangeIntent | SearchIntent,
+  { editReplay }: ProtectPorts,
+): Promise<Response> {
+  if (callId === undefined || editReplay === undefined || !SHARED.has(shared.headers.get(STATUS_HEADER) ?? ""))
+    return shared;
+  const caller = intent.kind === "exchange" ? intent.request : intent.passing.request;
+  return editReplay(shared, { callId, echo: request.echo, instance: instanceOf(request.attemptId), caller });
+}
+
+/** What `STATUS_HEADER` says of an answer that was another's first. */
+const SHARED: ReadonlySet<string> = new Set(["replayed", "attached"]);
 
 async function withNote(request: ExchangeRequest): Promise<ExchangeRequest> {
   const { head, note } = request;

@@ -45,7 +45,8 @@ const requestPath = fc
 
 function matcher(path: string, index: number, methodsOf: readonly string[]): RouteMatcher {
   const patterns = parsePathPattern(path);
-  return { name: `ROUTES[${index}]`, path, methods: methodsOf, patterns: patterns.ok ? patterns.value : [] };
+  const own = { name: `ROUTES[${index}]`, path, methods: methodsOf, isAlternative: false };
+  return { ...own, patterns: patterns.ok ? patterns.value : [] };
 }
 
 /** Both ways in which Hono may serve: its own choice, and the router that accepts every pattern. */

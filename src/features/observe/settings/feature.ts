@@ -54,6 +54,7 @@ function contradictions(all: object, { isKnown }: InForce<TrialSettings>): reado
     ["publish", isSome(of("publish")), "a result that is not kept has no events"],
     ["new_keys", of("new_keys") !== null, "nothing may be refused, so nothing is limited"],
     ["graphql = true", of("graphql") === true, "only the body says which requests are mutations"],
+    ["jsonrpc", (of("jsonrpc") ?? false) !== false, "only the body says which requests are calls that act"],
     ["encrypt_responses = true", of("encrypt_responses") === true, "digests of responses are kept in the open"],
     ['shards = "per-key"', of("shards") === "per-key", "nobody can list the objects that know what was observed"],
     ...(trial === "observed"

@@ -28,6 +28,7 @@ async function search(
   const passing = { request, url, origin: route.origin, trustForwarded: false, keyNames: [] };
   const found = await keySearch(graphqlReader)({
     kind: "search",
+    alternatives: [],
     passing,
     headers: new HeaderSnapshot(request.headers),
     route,

@@ -16,10 +16,12 @@ import { identityRoots } from "../../../../src/kernel/config/identity.ts"; // fe
 import { layoutName } from "../../../../src/kernel/config/layout.ts";
 import { configuredHeaders, readMessage } from "../../../../src/features/queues/queue-message.ts"; // feature: queues
 import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
-import { readExchange, readingFeatures } from "../../../../src/kernel/request/exchange-request.ts";
+import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";
+import { readingFeatures } from "../../../../src/kernel/request/reading-features.ts";
 import { canonicalMultipart } from "../../../../src/features/forms/worker.ts"; // feature: forms
 import { graphqlReader } from "../../../../src/features/graphql/worker.ts"; // feature: graphql
 import { callerProver } from "../../../../src/features/identities/worker.ts"; // feature: identities
+import { callSearch } from "../../../../src/features/json-rpc/worker.ts"; // feature: json-rpc
 import { keySearch } from "../../../../src/features/key-sources/worker.ts"; // feature: key-sources
 import { decideTrial } from "../../../../src/features/observe/key-share.ts"; // feature: observe
 import type { DivertRequest, ReadingFunctions } from "../../../../src/kernel/request-feature.ts";
@@ -106,6 +108,7 @@ const unused = (): never => {
 const functions: ReadingFunctions = {
   callerProver, // feature: identities
   keySearch, // feature: key-sources
+  callSearch, // feature: json-rpc
   graphqlReader, // feature: graphql
   canonicalMultipart, // feature: forms
 };
@@ -119,7 +122,8 @@ const diverts: readonly DivertRequest[] = [
 ];
 const ports = readingFeatures(functions, { network: { fetch: unused }, target: unused, waitUntil: unused });
 
-const BODY = JSON.stringify({ id: "k1", at: 1, tenant: "t1", query: "mutation { pay }" });
+const CALL = { method: "tools/call", params: { name: "pay" } };
+const BODY = JSON.stringify({ id: "k1", at: 1, tenant: "t1", query: "mutation { pay }", ...CALL });
 
 function request(forwardedHost: string): Request {
   return new Request("https://api.example.com/v1/pay?b=2&a=1", {
@@ -329,6 +333,12 @@ const ROUTES: Cases = {
   ],
   // feature: key-sources ends
   graphql: [[false, true]], // feature: graphql
+  // feature: json-rpc begins
+  jsonrpc: [[false, true]],
+  "jsonrpc.methods": [[["tools/call"], ["orders/pay"]]],
+  "jsonrpc.tools": [[["*"], ["refund"]]],
+  "jsonrpc.optional": [[[], ["get_*"]]],
+  // feature: json-rpc ends
   // feature: observe begins
   mode: [["enforce", "observe"]],
   enforce: [[null, "99.99%", { mode: "observe" }]],

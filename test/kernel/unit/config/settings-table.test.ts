@@ -34,13 +34,19 @@ function describedOnly(properties: Readonly<Record<string, unknown>>): Readonly<
 }
 
 /** The first paragraph of each description in the JSON Schema, by the setting's name. */
+/** Either a word, or a table of which the members are listed. */
+const jsonRpcForms = v.looseObject({
+  anyOf: v.tuple([v.object({ type: v.literal("boolean") }), v.looseObject({ type: v.literal("object") })]),
+});
+
 function sentences(
   properties: Readonly<Record<string, unknown>>,
   prefix: string,
 ): readonly (readonly [string, string])[] {
   return Object.entries(properties).flatMap(([name, member]) => {
     const [first = ""] = v.parse(described, member).description.split("\n");
-    const members = v.is(list, member) ? member.items : member;
+    const form = v.is(jsonRpcForms, member) ? member.anyOf[1] : member;
+    const members = v.is(list, form) ? form.items : form;
     const inner = v.is(table, members) ? sentences(describedOnly(members.properties), `${name}.`) : [];
     return [[prefix + name, first] as const].concat(inner);
   });
@@ -88,6 +94,7 @@ describe("the table of settings", () => {
   const needed = (name: string) => {
     if (name.startsWith("give_up.")) return 'async = "prefer"';
     if (name.startsWith("publish.")) return 'publish = [{ to = "audit", type = "done" }]';
+    if (name.startsWith("jsonrpc.")) return "jsonrpc = true";
     if (name.startsWith("verdicts.")) return 'verdicts = [{ at = "/error", is = "refused" }]';
     if (name === "note.excerpt_retention") return "note.excerpt = 100";
     if (name.startsWith("cors.")) return 'cors.origins = ["https://shop.example.com"]';
@@ -99,12 +106,15 @@ describe("the table of settings", () => {
     const value = row.default.slice(1, -1);
     const [, ofRule] = /^verdicts\.(.*)$/.exec(row.name) ?? [];
     const [, member] = /^publish\.(.*)$/.exec(row.name) ?? [];
+    const [, ofCalls] = /^jsonrpc\.(.*)$/.exec(row.name) ?? [];
     const written = parse(
-      ofRule !== undefined
-        ? `verdicts = [{ at = "/error", is = "refused", ${ofRule} = ${value} }]`
-        : member === undefined
-          ? `${others}\n${row.name} = ${value}`
-          : `publish = [{ to = "audit", type = "done", ${member} = ${value} }]`,
+      ofCalls !== undefined
+        ? `jsonrpc = { ${ofCalls} = ${value} }`
+        : ofRule !== undefined
+          ? `verdicts = [{ at = "/error", is = "refused", ${ofRule} = ${value} }]`
+          : member === undefined
+            ? `${others}\n${row.name} = ${value}`
+            : `publish = [{ to = "audit", type = "done", ${member} = ${value} }]`,
     );
     const configWith = (settings: object) =>
       isGateway(row.name)

@@ -22,6 +22,7 @@ describe("defaults", () => {
       key: "required",
       keyFrom: ["header:Idempotency-Key"],
       graphql: false,
+      jsonrpc: null,
       keyFormat: { pattern: null, min: 1, max: 255 },
       fingerprint: FINGERPRINT,
       async: "never",

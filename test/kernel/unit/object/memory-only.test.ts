@@ -88,6 +88,7 @@ const WHY: Readonly<Record<string, string>> = {
   "kernel/verify/verifications.ts": RUNNING,
   "kernel/object/reachability.ts": ATTEMPTED,
   "kernel/previous-scope/aliases.ts": OF_ROWS,
+  "features/json-rpc/event-reader.ts": OF_ONE_REQUEST, // feature: json-rpc
   "features/audit/object/audit-log-store.ts": OF_ROWS, // feature: audit
   "features/placement/object/enrolling.ts": OF_ROWS, // feature: placement
   "features/placement/object/traced-place.ts": CACHE, // feature: placement

@@ -1,0 +1,54 @@
+// JSON-RPC in Node: the texts of its setting, and what `check` says of routes that have it.
+
+import type { Config, ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
+import type { NodeFeature } from "../../../kernel/node-feature.ts";
+import { matchesNamePattern } from "../choose-route.ts";
+import { callEntries, callTexts, jsonRpcEntries, jsonRpcTexts } from "../settings/json-rpc-entries.ts";
+
+export const jsonRpcNode: NodeFeature = {
+  name: "json-rpc",
+  texts: [
+    [jsonRpcEntries, jsonRpcTexts],
+    [callEntries, callTexts],
+  ],
+  check: { warnings: uncalledRoutes, routeWarnings: openRoutes },
+  promises,
+};
+
+function promises({ routes }: Config): readonly string[] {
+  return routes.flatMap(({ path, jsonrpc }) => {
+    if (jsonrpc === null) return [];
+    const { methods, tools, optional } = jsonrpc;
+    const some = optional.length === 0 ? "" : ` (${optional.join(", ")} also without a key, unprotected)`;
+    return [
+      `${path}: protects calls of ${methods.join(", ")}, tools ${tools.join(", ") || "none"}${some}; all other JSON-RPC passes`,
+    ];
+  });
+}
+
+function openRoutes({ name, jsonrpc, onStoreFailure }: Route): readonly ConfigProblem[] {
+  if (jsonrpc === null || onStoreFailure !== "open") return [];
+  const message =
+    'is "open": while records cannot be reached, each try of a call acts again: write on_store_failure = "closed"';
+  return [{ path: `${name}.on_store_failure`, code: "protection-weakened", message }];
+}
+
+/** Routes that get no call, because an earlier one of the same path names all of theirs. */
+function uncalledRoutes({ routes }: Config): readonly ConfigProblem[] {
+  return routes.flatMap((route, index) => {
+    const earlier = routes.slice(0, index).find((one) => one.path === route.path && namesAll(one, route));
+    if (earlier === undefined) return [];
+    const message = `gets no call, because ${earlier.name} of the same path names them all first: write this route above that one`;
+    return [{ path: `${route.name}.jsonrpc`, code: "route-unreachable", message } as const];
+  });
+}
+
+function namesAll({ jsonrpc: wide }: Route, { jsonrpc: narrow }: Route): boolean {
+  if (wide === null || narrow === null) return false;
+  const tools = [...wide.tools, ...wide.optional];
+  return coversNames(wide.methods, narrow.methods) && coversNames(tools, [...narrow.tools, ...narrow.optional]);
+}
+
+function coversNames(names: readonly string[], others: readonly string[]): boolean {
+  return others.every((other) => names.some((name) => matchesNamePattern(name, other)));
+}

@@ -1,0 +1,131 @@
+// What the setting `jsonrpc` adds to a route, and its relations to other settings. As in cross-checks.ts, a relation with an invalid setting is skipped.
+
+import type { ConfigProblem } from "../../../kernel/config/config-problem.ts";
+import { IDEMPOTENCY_KEY, type KeyPart, type KeySource, sourceName } from "../../../kernel/config/key-source.ts";
+import type { Cors, FingerprintRule, Route } from "../../../kernel/config/resolved.ts";
+import type { FullSettings } from "../../../kernel/config/settings.ts";
+import { pointerTokens } from "../../../kernel/config/values.ts";
+import type { FeatureSettings, PlacedRules } from "../../../kernel/feature-settings.ts";
+import { callEntries, jsonRpcEntries, type JsonRpcSettings, ruleOf } from "./json-rpc-entries.ts";
+
+export const jsonRpcSettings: FeatureSettings<JsonRpcSettings> = {
+  name: "json-rpc",
+  routes: {
+    after: "key",
+    entries: jsonRpcEntries,
+    tables: { jsonrpc: callEntries },
+    areAlternatives: (settings) => ruleOf(settings) !== null,
+  },
+  read: () => ({ check: (rules) => rules.flatMap(contradictions), resolveRoute }),
+};
+
+/** The session of one connection: a client that comes back has another. */
+const SESSION_HEADER = "mcp-session-id";
+
+/** Where the key is unless the route says so. */
+const KEY_SOURCES: readonly KeySource[] = [
+  IDEMPOTENCY_KEY,
+  ...[
+    "/params/_meta/idempotencyKey",
+    "/params/idempotencyKey",
+    "/params/arguments/idempotency_key",
+    "/params/arguments/meta/idempotency_key",
+    "/params/arguments/meta/idempotency-key",
+  ].map(bodyPart),
+];
+
+function bodyPart(name: string): KeyPart {
+  return { kind: "json", name, tokens: pointerTokens(name) };
+}
+
+/** What differs between two tries of one call: its id, what is about the connection, and what the server has asked for meanwhile. */
+const UNCOMPARED = ["/id", "/params/_meta", "/params/inputResponses", "/params/requestState"];
+
+/** The headers of MCP that pages send. */
+const PAGE_HEADERS = ["Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
+
+function resolveRoute(route: Route, settings: FullSettings & JsonRpcSettings): Route {
+  const jsonrpc = ruleOf(settings);
+  if (jsonrpc === null) return route;
+  const { rules, note, cors } = route;
+  const keyFrom = isDefault(route.keyFrom) ? KEY_SOURCES : route.keyFrom;
+  const omitHeaders = [...new Set([...rules.omitHeaders, SESSION_HEADER])];
+  // Of an encrypted route operators see nothing of requests.
+  const label = route.encryptResponses === true ? note.label : (note.label ?? bodyPart("/params/name"));
+  return {
+    ...route,
+    jsonrpc,
+    keyFrom,
+    fingerprint: fingerprintOf(route.fingerprint, keyFrom),
+    rules: { ...rules, omitHeaders, uncompressed: true, awaitsMessage: true },
+    note: { ...note, label },
+    cors: cors === null ? null : withPageHeaders(cors),
+  };
+}
+
+/** `key_from` as nobody has written it. */
+function isDefault(keyFrom: readonly KeySource[]): boolean {
+  const [only, other] = keyFrom;
+  return only !== undefined && other === undefined && sourceName(only) === sourceName(IDEMPOTENCY_KEY);
+}
+
+function fingerprintOf(rule: FingerprintRule, keyFrom: readonly KeySource[]): FingerprintRule {
+  const { selection } = rule;
+  if (selection?.kind === "only") return { ...rule, body: "json" };
+  const keys = keyFrom.flatMap((source) => (source.kind === "json" ? [source.name] : []));
+  const all = [...new Set([...(selection?.pointers ?? []), ...UNCOMPARED, ...keys])];
+  const pointers = all.filter((one) => !all.some((above) => one.startsWith(`${above}/`))).toSorted();
+  return { ...rule, body: "json", selection: { kind: "except", pointers } };
+}
+
+function withPageHeaders(cors: Cors): Cors {
+  return {
+    ...cors,
+    allowHeaders: withNames(cors.allowHeaders, PAGE_HEADERS),
+    exposeHeaders: withNames(cors.exposeHeaders, [PAGE_HEADERS[0] ?? ""]),
+  };
+}
+
+function withNames(names: readonly string[], more: readonly string[]): readonly string[] {
+  const known = new Set(names.map((name) => name.toLowerCase()));
+  return [...names, ...more.filter((name) => !known.has(name.toLowerCase()))];
+}
+
+type Contradiction = readonly [setting: string, isSet: boolean, why: string];
+
+function contradictions({ place: own, inForce }: PlacedRules<JsonRpcSettings>): readonly ConfigProblem[] {
+  const { all, place } = inForce;
+  if (!own.startsWith("ROUTES") || !inForce.isKnown("jsonrpc") || ruleOf(all) === null) return [];
+  const path = `${place("jsonrpc")}.jsonrpc`;
+  return impossible(all)
+    .filter(([, isSet]) => isSet)
+    .map(([setting, , why]) => ({
+      path,
+      code: "settings-contradict",
+      message: `must not be there with ${setting}, because ${why}: leave out one of the two`,
+    }));
+}
+
+/** Other features' settings are known by name alone. */
+function impossible(all: FullSettings & JsonRpcSettings): readonly Contradiction[] {
+  const of = (name: string): unknown => Reflect.get(all, name);
+  const { body, headers = [] } = all.fingerprint;
+  const sources = of("key_from");
+  const isFromContent = Array.isArray(sources) && sources.some((source: unknown) => isContent(source));
+  const hasSession =
+    headers.includes(SESSION_HEADER) ||
+    all.scope.some((part) => part.kind === "header" && part.name.toLowerCase() === SESSION_HEADER);
+  return [
+    ['duplicate = "attach"', all.duplicate === "attach", "only one caller may follow a stream of messages"],
+    ["async", (of("async") ?? "never") !== "never", "a 202 is no response to a call"],
+    ["verify", all.unknown === "verify", "an answer to GET is no response to a call"],
+    ["digest in key_from", isFromContent, "two equal payments are two"],
+    ["graphql = true", of("graphql") === true, "a body is one of the two"],
+    ["fingerprint.body", body !== undefined && body !== "json", "two tries of a call differ in their ids"],
+    [`${SESSION_HEADER} in scope or fingerprint`, hasSession, "a client that comes back has another session"],
+  ];
+}
+
+function isContent(source: unknown): boolean {
+  return typeof source === "object" && source !== null && "kind" in source && source.kind === "content";
+}

@@ -1,0 +1,134 @@
+// The setting `jsonrpc`: what it adds to a route, and what `check` says of it.
+
+import { describe, expect, it } from "vitest";
+import { configWarnings } from "../../../../src/cli/check/file.ts";
+import { jsonRpcNode } from "../../../../src/features/json-rpc/cli/node.ts";
+import { configOf, PAYMENTS, problemOf, routeOf } from "../../../kernel/unit/config/support.ts";
+
+const MCP = { path: "/mcp", jsonrpc: true };
+
+describe("jsonrpc", () => {
+  it("has the keys, the comparison and the rules of calls, and leaves out sessions", () => {
+    const { jsonrpc, keyFrom, fingerprint, rules, note } = routeOf({ jsonrpc: true });
+    expect(jsonrpc).toEqual({ methods: ["tools/call"], tools: ["*"], optional: [] });
+    expect(keyFrom.map((source) => ("name" in source ? source.name : source.kind))).toEqual([
+      "Idempotency-Key",
+      "/params/_meta/idempotencyKey",
+      "/params/idempotencyKey",
+      "/params/arguments/idempotency_key",
+      "/params/arguments/meta/idempotency_key",
+      "/params/arguments/meta/idempotency-key",
+    ]);
+    expect(fingerprint).toMatchObject({
+      body: "json",
+      selection: {
+        kind: "except",
+        pointers: [
+          "/id",
+          "/params/_meta",
+          "/params/arguments/idempotency_key",
+          "/params/arguments/meta/idempotency-key",
+          "/params/arguments/meta/idempotency_key",
+          "/params/idempotencyKey",
+          "/params/inputResponses",
+          "/params/requestState",
+        ],
+      },
+    });
+    expect(rules).toMatchObject({
+      omitHeaders: ["set-cookie", "mcp-session-id"],
+      uncompressed: true,
+      awaitsMessage: true,
+    });
+    expect(note.label).toMatchObject({ name: "/params/name" });
+  });
+
+  it("keeps what is written of the same", () => {
+    const written = {
+      key_from: ["json:/params/k"],
+      fingerprint: { body: "json", except: ["/params"] },
+      note: { label: "json:/params/k" },
+    };
+    const { keyFrom, fingerprint, note } = routeOf({ jsonrpc: { tools: ["pay"] }, ...written });
+    expect(keyFrom).toMatchObject([{ name: "/params/k" }]);
+    expect(fingerprint.selection?.pointers).toEqual(["/id", "/params"]);
+    expect(note.label).toMatchObject({ name: "/params/k" });
+    expect(
+      routeOf({ jsonrpc: true, fingerprint: { body: "json", only: ["/params/arguments"] } }).fingerprint.selection,
+    ).toEqual({
+      kind: "only",
+      pointers: ["/params/arguments"],
+    });
+  });
+
+  it("lets pages of other origins speak to an MCP server", () => {
+    const { cors } = routeOf({ jsonrpc: true, cors: { origins: ["https://app.test"], allow_headers: ["mcp-method"] } }); // feature: pages
+    expect(cors?.allowHeaders).toEqual(
+      expect.arrayContaining(["mcp-method", "Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Name"]),
+    ); // feature: pages
+    expect(cors?.exposeHeaders).toContain("Mcp-Session-Id"); // feature: pages
+  });
+
+  it("costs a route without it nothing: its object is told what it was told before", () => {
+    expect(routeOf({}).jsonrpc).toBeNull();
+    expect(Object.keys(routeOf({}).rules)).not.toContain("awaitsMessage");
+  });
+
+  it.each([
+    [{ duplicate: "attach" }, "duplicate"],
+    [{ async: "always" }, "async"], // feature: accepted
+    [{ verify: "/v/{key}" }, "verify"],
+    [{ graphql: true }, "graphql"], // feature: graphql
+    [{ fingerprint: { body: "bytes" } }, "fingerprint.body"],
+    [{ scope: ["header:authorization", "header:Mcp-Session-Id"] }, "mcp-session-id"],
+    [{ fingerprint: { body: "json", headers: ["mcp-session-id"] } }, "mcp-session-id"],
+    [{ mode: "observe" }, "jsonrpc"], // feature: observe
+    [{ key_from: ["header:Idempotency-Key", { digest: "request", window: "10m", repeat: "replay" }] }, "digest"], // feature: content-keys
+  ])("is refused with %j", (settings, what) => {
+    expect(problemOf({ jsonrpc: true, ...settings })).toContain(what);
+  });
+
+  it.each([
+    [{ tools: "pay" }],
+    [{ tools: [""] }],
+    [{ methods: [] }],
+    [{ tools: ["a", "a"] }],
+    [{ tool: ["a"] }],
+    ["yes"],
+  ])("is refused as %j", (jsonrpc) => {
+    expect(() => routeOf({ jsonrpc })).toThrow();
+  });
+});
+
+describe("routes of one path", () => {
+  it("are alternatives if all have calls, and otherwise hide each other", () => {
+    const pay = { ...MCP, jsonrpc: { tools: ["pay"] } };
+    expect(configOf({ ROUTES: [pay, { ...MCP, unknown: "retry" }] }).routes).toHaveLength(2);
+    expect(() => configOf({ ROUTES: [pay, { path: "/mcp" }] })).toThrow("never gets");
+    expect(() => configOf({ ROUTES: [{ path: "/mcp" }, pay] })).toThrow("never gets");
+  });
+
+  it("are warned of if one gets no call", () => {
+    const routes = [
+      { ...MCP, jsonrpc: { tools: ["pay_*"] } },
+      { ...MCP, jsonrpc: { tools: ["pay_all", "ship"] } },
+      { ...MCP, jsonrpc: { tools: ["pay_now"] } },
+    ];
+    const config = configOf({ IDEMPOTENCY: { origin: "https://mcp.test" }, ROUTES: routes });
+    const unreached = configWarnings(config).filter(({ code }) => code === "route-unreachable");
+    expect(unreached.map(({ path }) => path)).toEqual(["ROUTES[2].jsonrpc"]);
+  });
+});
+
+describe("check", () => {
+  it("says what is protected and what passes, and warns of a store that fails open", () => {
+    const config = configOf({
+      IDEMPOTENCY: { origin: "https://mcp.test" },
+      ROUTES: [{ ...MCP, jsonrpc: { optional: ["get_*"] }, on_store_failure: "open", unknown: "retry" }, PAYMENTS],
+    });
+    expect(jsonRpcNode.promises?.(config)).toEqual([
+      "/mcp: protects calls of tools/call, tools * (get_* also without a key, unprotected); all other JSON-RPC passes",
+    ]);
+    expect(configWarnings(config).map(({ path }) => path)).toContain("ROUTES[0].on_store_failure");
+  });
+});
