@@ -349,7 +349,7 @@ function unknownRetentionOf(retentionMs: number): number {
 
 function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: string]: VariableValue } {
   const { path, unknown, duplicate, retentionMs, json, selected, small, none, shared } = route;
-  const { state, bodyKey, identity, encrypted, rememberMs, accepts, tokens, publishes, takesTurns, verdicts } = route;
+  const { state, bodyKey, identity, encrypted, rememberMs, accepts, tokens, publishes, takesTurns } = route;
   const settings: { [setting: string]: VariableValue } = { path, unknown, duplicate, retention: `${retentionMs}ms` };
   if (retentionMs > TIMES.unknownRetentionMs) settings["unknown_retention"] = `${unknownRetentionOf(retentionMs)}ms`;
   if (rememberMs !== undefined) settings["remember"] = `${rememberMs}ms`;
@@ -360,7 +360,7 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
   if (small === true) settings["max_response_body"] = SMALL_BYTES;
   if (accepts !== undefined) Object.assign(settings, { async: accepts, give_up: GIVE_UP });
   // feature: verdicts begins
-  if (verdicts === true) {
+  if (route.verdicts === true) {
     const rules = [
       { at: "/says", equals: "refused", is: "refused" },
       { at: "/says", equals: "ambiguous", is: "ambiguous" },
