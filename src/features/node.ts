@@ -19,6 +19,7 @@ import { lookUpNode } from "./look-up/cli/node.ts"; // feature: look-up
 import { outboxNode } from "./outbox/cli/node.ts"; // feature: outbox
 import { pagesNode } from "./pages/cli/node.ts"; // feature: pages
 import { placementNode } from "./placement/cli/node.ts"; // feature: placement
+import { presetsNode } from "./presets/cli/node.ts"; // feature: presets
 import { problemShapesNode } from "./problem-shapes/cli/node.ts"; // feature: problem-shapes
 import { previousShardsNode } from "./previous-shards/cli/layouts.ts"; // feature: previous-shards
 import { verdictsNode } from "./verdicts/cli/node.ts"; // feature: verdicts
@@ -29,6 +30,7 @@ import { tryQueue } from "./queues/cli/try-queue.ts"; // feature: queues
 export const NODE_FEATURES: readonly NodeFeature[] = [
   identitiesNode, // feature: identities
   problemShapesNode, // feature: problem-shapes
+  presetsNode, // feature: presets
   queuesNode, // feature: queues
   outboxNode, // feature: outbox
   claimsNode, // feature: claims

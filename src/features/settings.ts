@@ -16,6 +16,7 @@ import { outboxSettings } from "./outbox/settings/feature.ts"; // feature: outbo
 import { pagesSettings } from "./pages/settings/feature.ts"; // feature: pages
 import { previousShardsSettings } from "./previous-shards/settings/feature.ts"; // feature: previous-shards
 import { verdictsSettings } from "./verdicts/settings/feature.ts"; // feature: verdicts
+import { presetsSettings } from "./presets/settings/feature.ts"; // feature: presets
 import { problemShapesSettings } from "./problem-shapes/settings/feature.ts"; // feature: problem-shapes
 import { jsonRpcSettings } from "./json-rpc/settings/feature.ts"; // feature: json-rpc
 import { queuesSettings } from "./queues/settings/feature.ts"; // feature: queues
@@ -36,6 +37,7 @@ export const FEATURE_SETTINGS: readonly FeatureSettings[] = [
   jsonRpcSettings, // feature: json-rpc
   lookUpSettings, // feature: look-up
   problemShapesSettings, // feature: problem-shapes
+  presetsSettings, // feature: presets
   // Last: it takes back what the others have added and an observed route must not do.
   observeSettings, // feature: observe
 ];

@@ -15,6 +15,8 @@ export interface FeatureSettings<Own = unknown> {
   /** That of its folder. */
   readonly name: string;
   readonly routes?: RouteSettings<Own>;
+  /** Writes out short forms in the variables, before anything is read. What it cannot read it leaves as it is. */
+  readonly expand?: (variables: Env) => Env;
   /** Reads what is written. */
   readonly read: (given: SettingsInput) => FeatureDraft<Own>;
   /** What is wrong with the values of its secrets. `taken`: values that are somebody else's. */
@@ -22,6 +24,12 @@ export interface FeatureSettings<Own = unknown> {
 }
 
 type Env = Readonly<Record<string, unknown>>;
+
+/** A setting that a short form gives a route, and where it comes from, in words. */
+export interface GivenSetting {
+  readonly value: unknown;
+  readonly from: string;
+}
 
 /** Settings of routes, and of `[vars.IDEMPOTENCY]` for all routes. Each has a default. */
 export interface RouteSettings<Own = unknown> {

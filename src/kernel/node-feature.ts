@@ -4,6 +4,7 @@
 import type { Command } from "commander";
 import type { GenericSchema, InferOutput, ObjectEntries, StrictObjectSchema } from "valibot";
 
+import type { GivenSetting } from "./feature-settings.ts";
 import type { SettingsTable } from "./config/table.ts";
 import type { Config, ConfigProblem, Route } from "./config/resolved.ts";
 import type { SettingEntries, DeclaredText } from "./config/setting-kinds.ts";
@@ -101,6 +102,8 @@ export interface FeatureCheck {
   readonly fileProblems?: (prefix: string, own: SettingsTable, config: Config) => readonly ConfigProblem[];
   /** The same for what is probably a mistake, without the prefix. `top` is the top level, of which environments inherit some tables. */
   readonly fileWarnings?: (config: Config, own: SettingsTable, top: SettingsTable) => readonly ConfigProblem[];
+  /** The settings that short forms give a route, by their names (`FeatureSettings.expand`). */
+  readonly writtenFor?: (route: SettingsTable, defaults: SettingsTable) => Readonly<Record<string, GivenSetting>>;
   /** The names of the secrets that it reads. */
   readonly secrets?: (config: Config) => readonly string[];
   /** What a route forgets of those of the running gateway whose requests it takes over. */

@@ -191,6 +191,8 @@ const ROUTE: readonly Settings[] = [
   { scope: ["ip", "tenant"] },
   { scope: ["header:"] },
   { scope: ["cookie:a b"] },
+  { preset: "acp" }, // feature: presets
+  { preset: "apc", unknown: "hold" }, // feature: presets
   { problems: "acme" }, // feature: problem-shapes
   { problems: "adpc" }, // feature: problem-shapes
   { problems: 409 }, // feature: problem-shapes

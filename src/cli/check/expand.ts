@@ -6,6 +6,7 @@ import { BUILT_IN } from "../../kernel/config/settings.ts";
 import { lockFor } from "../../kernel/config/settings-attempt.ts";
 import { isTable, listOf, readJsonVariable, type SettingsTable } from "../../kernel/config/table.ts";
 import { formatDuration, parseDuration } from "../../kernel/config/units.ts";
+import { CHECKS } from "./of-features.ts";
 import { ROUTE_ENTRIES, settingTexts, tomlText } from "../settings-table.ts";
 
 interface ExpandedSetting {
@@ -50,7 +51,10 @@ function expandedSetting(name: string, place: string, route: SettingsTable, defa
     [place, route],
     ["IDEMPOTENCY", defaults],
   ] as const;
+  const given = CHECKS.flatMap(({ writtenFor }) => writtenFor?.(route, defaults)[name] ?? []);
   for (const [from, layer] of layers) {
+    if (layer === defaults && given[0] !== undefined)
+      return { name, value: tomlText(given[0].value), from: given[0].from };
     if (layer[name] !== undefined) return { name, value: tomlText(layer[name]), from };
     // Nearer than what another layer writes about itself.
     if (name === "unknown" && layer["verify"] !== undefined)

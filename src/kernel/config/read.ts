@@ -52,12 +52,13 @@ export interface SettingsOfFeatures {
  */
 export function readConfigWith(
   { features: listed, declared }: SettingsOfFeatures,
-  env: Readonly<Record<string, unknown>>,
+  written: Readonly<Record<string, unknown>>,
   {
-    hasBinding = (name, kind) => (kind === "secret" ? typeof env[name] === "string" : isBinding(env, name)),
+    hasBinding = (name, kind) => (kind === "secret" ? typeof written[name] === "string" : isBinding(written, name)),
     hasSecrets = true,
   }: ConfigSurroundings = {},
 ): ConfigReading {
+  const env = listed.reduce((sofar, { expand }) => expand?.(sofar) ?? sofar, written);
   const problems: ConfigProblem[] = [];
   const defaults = readDefaults(env["IDEMPOTENCY"], declared);
   problems.push(...defaults.problems);

@@ -118,6 +118,7 @@ function resolveRoute(
     rules: rulesOf(settings),
     async: "never",
     lookUp: false,
+    preset: null,
     problemShape: null,
     verify: settings.unknown === "verify" ? (settings.verify ?? null) : null,
     onStoreFailure: settings.on_store_failure,

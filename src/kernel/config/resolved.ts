@@ -164,6 +164,8 @@ export interface Route {
   readonly async: AsyncRule;
   /** Whether clients may ask what became of their keys. */
   readonly lookUp: boolean;
+  /** The preset that it follows; `null`: none. */
+  readonly preset: string | null;
   /** The form of the gateway's own problems; `null`: RFC 9457. */
   readonly problemShape: ProblemShape | null;
   /** How to learn whether an operation took effect; `null` if the origin is not asked. */

@@ -34,6 +34,20 @@ it.each<[string, SettingsTable]>([
       ROUTES_2: '[{"path":"/d","methods":["PUT"],"key_format":{"pattern":"^[a-z]{2}$"}}]',
     },
   ],
+  // feature: presets begins
+  [
+    "presets",
+    {
+      IDEMPOTENCY: { ...LEFT_OUT, scope: ["header:x-caller"], preset: "acp", refused: [429], unknown: "hold" },
+      ROUTES: [
+        { path: "/a" },
+        { path: "/b", preset: "acp@2026-04-17", retention: "48h" },
+        { path: "/c", preset: "none" },
+        { path: "/d", scope: ["header:x-other"] },
+      ],
+    },
+  ],
+  // feature: presets ends
 ])("each route stands for itself: %s", (_what, vars) => {
   const blocks = expandedRoutes(vars).split("\n\n");
   const written = configOf(vars).routes.map(flatRoute);

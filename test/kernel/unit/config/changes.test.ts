@@ -382,6 +382,7 @@ const ROUTES: Cases = {
   "fingerprint.headers": [[[], ["x-version"]]],
   key_reused_status: [[422, 409]],
   problems: [["rfc9457", "acp"]], // feature: problem-shapes
+  preset: [["none", "acp", { unknown: "hold" }]], // feature: presets
   forward_key: [
     ["client", "charge", RETRY],
     ["client", "none", RETRY],

@@ -51,6 +51,7 @@ describe("defaults", () => {
       encryptResponses: false,
       serverTiming: false,
       lookUp: true,
+      preset: null,
       problemShape: null,
       trustForwarded: false,
     });

@@ -1,0 +1,107 @@
+// What a preset gives a route: the order of what is written, the scope that it adds to, what nobody may leave open, and what breaks a rule.
+
+import { describe, expect, it } from "vitest";
+import { configWarnings } from "../../../../src/cli/check/file.ts";
+import { expandedRoutes } from "../../../../src/cli/check/expand.ts";
+import { SETTINGS } from "../../../../src/features/settings.ts";
+import { PRESETS } from "../../../../src/features/presets/settings/presets.ts";
+import { scopeNames } from "../../../../src/kernel/config/scope-part.ts";
+import { configOf, problemsOf } from "../../../kernel/unit/config/support.ts";
+
+const ORIGIN = { origin: "https://api.example.net" };
+const ACP = { path: "/checkout_sessions/*", preset: "acp", unknown: "hold" };
+
+const routeIn = (route: object, defaults: object = {}) => {
+  const [first] = configOf({ IDEMPOTENCY: { ...ORIGIN, ...defaults }, ROUTES: [route] }).routes;
+  if (first === undefined) throw new Error("no route");
+  return first;
+};
+
+describe("a preset", () => {
+  it("has only settings that there are, and leaves out what follows a lost call", () => {
+    for (const { settings } of Object.values(PRESETS)) {
+      for (const name of Object.keys(settings)) expect(Object.keys(SETTINGS.entries)).toContain(name);
+      expect(settings).not.toHaveProperty("unknown");
+      expect(settings).not.toHaveProperty("scope");
+    }
+  });
+
+  it("stands between what its route writes and what IDEMPOTENCY writes", () => {
+    const { rules, methods } = routeIn(
+      { ...ACP, retention: "48h" },
+      { refused: [503], retention: "72h", methods: ["PUT"] },
+    );
+    expect(rules.lists).toEqual({ refused: ["5xx", 425, 429], ambiguous: [408] });
+    expect([methods, rules.policy.retentionMs]).toEqual([["POST"], 48 * 3_600_000]);
+  });
+
+  it("of IDEMPOTENCY stands behind what IDEMPOTENCY writes, and a route may have none", () => {
+    const defaults = { preset: "acp", unknown: "hold", refused: [503] };
+    const { rules, problemShape } = routeIn({ path: "/a" }, defaults);
+    expect([rules.lists.refused, rules.lists.ambiguous, problemShape?.name]).toEqual([[503], [408], "acp"]);
+    expect(routeIn({ path: "/a", preset: "none" }, defaults)).toMatchObject({ preset: null, problemShape: null });
+  });
+
+  it.each<[string, object, object, readonly string[]]>([
+    ["the default", {}, {}, ["header:authorization", "path"]],
+    ["that of IDEMPOTENCY", {}, { scope: ["header:x-caller"] }, ["header:x-caller", "path"]],
+    ["one that has it already", {}, { scope: ["path", "header:x-caller"] }, ["path", "header:x-caller"]],
+    ["one without callers", {}, { scope: ["none"] }, ["path"]],
+    ["what its own route writes, which stays", { scope: ["header:x-own"] }, { scope: ["none"] }, ["header:x-own"]],
+  ])("adds its parts to the scope in force: %s", (_what, route, defaults, expected) => {
+    expect(scopeNames(routeIn({ ...ACP, ...route }, defaults).scope)).toEqual(expected);
+    const { path, ...preset } = ACP;
+    expect(scopeNames(routeIn({ path, ...route }, { ...preset, ...defaults }).scope)).toEqual(expected);
+  });
+
+  it("pinned means the same", () => {
+    expect(routeIn({ ...ACP, preset: "acp@2026-04-17" })).toEqual({ ...routeIn(ACP), preset: "acp@2026-04-17" });
+  });
+});
+
+describe("what nobody may leave open beside a preset", () => {
+  it("is what follows a lost call", () => {
+    const { unknown: _, ...open } = ACP;
+    const [problem, ...others] = problemsOf({ IDEMPOTENCY: ORIGIN, ROUTES: [open] });
+    expect([problem?.path, problem?.code, others]).toEqual(["ROUTES[0].unknown", "setting-missing", []]);
+    expect(routeIn(open, { unknown: "retry" }).rules.policy.unknown).toBe("retry");
+    expect(routeIn({ ...open, verify: "/by-key/{key}" }).rules.policy.unknown).toBe("verify");
+  });
+
+  it.each(["mcp", "adcp", "ucp", "acp-mcp", "ucp-mcp", "acp@2025-01-01"])(
+    "refuses %s, which is not built",
+    (preset) => {
+      expect(problemsOf({ ROUTES: [{ ...ACP, preset }] }).map(({ path }) => path)).toEqual(["ROUTES[0].preset"]);
+    },
+  );
+});
+
+describe("a written setting that breaks a rule", () => {
+  it.each<[object, string, string]>([
+    [{ methods: ["PATCH"] }, "methods", "6.1"],
+    [{ key: "optional" }, "key", "6.1"],
+    [{ key_format: { max: 64 } }, "key_format", "6.1"],
+    [{ scope: ["header:authorization"] }, "scope", "6.1"],
+    [{ fingerprint: { body: "bytes" } }, "fingerprint", "6.2"],
+    [{ fingerprint: { body: "json", headers: ["x-a"] } }, "fingerprint", "6.2"],
+    [{ problems: "rfc9457" }, "problems", "6.1 and 6.4"],
+    [{ refused: [503] }, "refused", "6.5"],
+    [{ retention: "1h" }, "retention", "6.6"],
+    [{ remember: "30d" }, "remember", "6.6"],
+  ])("is warned of with its number: %j", (written, setting, rule) => {
+    const warnings = configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [{ ...ACP, ...written }] }));
+    expect(warnings.map(({ path }) => path)).toEqual([`ROUTES[0].${setting}`]);
+    expect(warnings[0]?.message).toContain(`breaks ACP ${rule}, `);
+  });
+
+  it("is none of the preset's own", () => {
+    expect(configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [ACP] }))).toEqual([]);
+  });
+});
+
+it("is printed with the number of the rule behind each line", () => {
+  const text = expandedRoutes({ IDEMPOTENCY: ORIGIN, ROUTES: [{ ...ACP, retention: "48h" }] });
+  expect(text).toMatch(/scope = \["header:authorization", "path"\] +# preset acp: ACP 6\.1/);
+  expect(text).toMatch(/refused = \["5xx", 425, 429\] +# preset acp: ACP 6\.5/);
+  expect(text).toMatch(/retention = "48h" +# ROUTES\[0\]/);
+});
