@@ -49,7 +49,7 @@ export function step(
   if ((event.type === "request" || event.type === "claim") && isAbandoned(current))
     return applyRequest(record, current, event, policy, now);
   // All of its attempts were refused, so nothing that the other request could change has happened.
-  if ((event.type === "request" || event.type === "claim") && policy.afterRefusal === "any" && isUndone(current))
+  if ((event.type === "request" || event.type === "claim") && takesOthers(policy) && isUndone(current))
     return applyRequest(record, current, event, policy, now);
   switch (event.type) {
     case "request":
@@ -136,6 +136,11 @@ function remembered(record: ExpiringRecord): Remembered | null {
   const status = state === "completed" ? record.status : null;
   const expiresAt = timeAfter(record.expiresAt, durationMs(rememberMs - keptMs));
   return { state: "remembered", fingerprint, attempt: settledAttempt(attempt), policy, status, expiresAt };
+}
+
+/** Not on a route that accepts requests: a failed record no longer says whether it was one, whose client learns what became of it (G10). */
+function takesOthers({ afterRefusal, schedule }: Policy): boolean {
+  return afterRefusal === "any" && schedule === undefined;
 }
 
 /** Whether the key has had attempts, all of which certainly had no effect. */
