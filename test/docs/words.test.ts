@@ -35,6 +35,7 @@ const REPLACED: readonly Replaced[] = [
       "src/client/once.ts": ON_THE_WIRE,
       "src/conformance/": "the names of cases, and the published policy",
       "src/features/claims/": ON_THE_WIRE,
+      "src/features/problem-shapes/built-in-shapes.ts": "UCP's own code for a wrong digest",
       "src/kernel/record/": "states of claims, the outcome in metrics, and AWS's own name",
       "src/kernel/request/well-known.ts": ON_THE_WIRE,
       "src/kernel/request/README.md": "replays and mismatches, in a sentence",

@@ -11,8 +11,8 @@ export interface ShapableProblem {
   readonly title: string;
   readonly detail: string;
   readonly retryable: boolean;
-  /** Whether the request has no credential at all. */
-  readonly lacksCredential: boolean;
+  /** What is wrong with a credential: `missing`, or the fault of a signature; `null`: nothing more is said. */
+  readonly fault: string | null;
   /** In seconds; `null`: nobody can say. */
   readonly retryAfter: number | null;
   readonly instance: string | null;
@@ -42,12 +42,12 @@ export function applyShape(problem: ShapableProblem, shape: ProblemShape, repeat
   return { status: shape.isRpc ? rpcStatus(status, (repeated.get(ID) ?? "null") !== "null") : status, body };
 }
 
-function wordsFor({ code, retryable, lacksCredential }: ShapableProblem, { words }: ProblemShape): ShapeWords {
+function wordsFor({ code, retryable, fault }: ShapableProblem, { words }: ProblemShape): ShapeWords {
   return {
     ...words["default"],
     ...words[code],
     ...(retryable ? words[`${code}.retryable`] : null),
-    ...(lacksCredential ? words[`${code}.missing`] : null),
+    ...(fault === null ? null : words[`${code}.${fault}`]),
   };
 }
 

@@ -12,8 +12,8 @@ import {
 } from "../../kernel/config/problem-shape.ts";
 import { JSON_TEXT, parseShapeBody, pointersIn } from "./parse-shape.ts";
 
-/** By codes, and by codes for a variant: `CODE.retryable`, `CODE.missing`. */
-type Words = Readonly<Partial<Record<ShapedCode | `${ShapedCode}.${"retryable" | "missing"}`, ShapeWords>>>;
+/** By codes, and by codes for a variant: `CODE.retryable`, `CODE.missing`, and the faults of signatures. */
+type Words = Readonly<Partial<Record<ShapedCode | `${ShapedCode}.${string}`, ShapeWords>>>;
 
 interface ShapeSource {
   readonly contentType?: string;
@@ -108,6 +108,11 @@ const UCP: Pick<ShapeSource, "default" | "words"> = {
     "in-flight": IN_FLIGHT,
     "credential-invalid": { code: "signature_invalid" },
     "credential-invalid.missing": { code: "signature_missing" },
+    "credential-invalid.signature-missing": { code: "signature_missing" },
+    "credential-invalid.key-not-found": { code: "key_not_found" },
+    "credential-invalid.digest-invalid": { code: "digest_mismatch", status: 400 },
+    "credential-invalid.algorithm-unsupported": { code: "algorithm_unsupported", status: 400 },
+    "credential-invalid.profile-not-trusted": { code: "profile_not_trusted", status: 403 },
     "identity-unavailable": { code: "profile_unreachable", status: 424 },
   },
 };
@@ -120,6 +125,7 @@ const ADCP_ERROR = {
 const TRANSIENT = { code: "SERVICE_UNAVAILABLE", recovery: "transient" };
 const CONFIGURATION = { code: "CONFIGURATION_ERROR", recovery: "terminal" };
 const INVALID = { code: "INVALID_REQUEST", recovery: "correctable" };
+const NO_CREDENTIAL = { code: "AUTH_MISSING", recovery: "correctable" };
 const EXPIRED = { code: "IDEMPOTENCY_EXPIRED", recovery: "correctable" };
 
 const ADCP: Words = {
@@ -137,7 +143,8 @@ const ADCP: Words = {
   "key-abandoned": EXPIRED,
   "too-many-keys": { code: "RATE_LIMITED", recovery: "transient" },
   "credential-invalid": { code: "AUTH_INVALID", recovery: "terminal" },
-  "credential-invalid.missing": { code: "AUTH_MISSING", recovery: "correctable" },
+  "credential-invalid.missing": NO_CREDENTIAL,
+  "credential-invalid.signature-missing": NO_CREDENTIAL,
 };
 
 /** Numbers of our own lie outside of -32768 to -32000, which JSON-RPC and MCP have for themselves. */

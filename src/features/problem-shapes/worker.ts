@@ -13,6 +13,7 @@ const problemSchema = v.looseObject({
   detail: v.string(),
   retryable: v.boolean(),
   instance: v.optional(v.string()),
+  fault: v.optional(v.string()),
 });
 
 /** Leaves the headers as they are, `Retry-After` and `WWW-Authenticate` among them, but what describes the body. */
@@ -25,7 +26,7 @@ export const shapeProblem: ShapeProblem = async (answer, shape, repeated) => {
       ...problem,
       instance: problem.instance ?? null,
       retryAfter: seconds,
-      lacksCredential: problem.code === "credential-invalid" && answer.headers.get("WWW-Authenticate") === "Bearer",
+      fault: problem.fault ?? (answer.headers.get("WWW-Authenticate") === "Bearer" ? "missing" : null),
       text: JSON.stringify({ ...problem, ...(seconds === null ? null : { retryAfter: seconds }) }),
     },
     shape,

@@ -134,6 +134,22 @@ describe("ucp", () => {
   });
 });
 
+it.each([
+  ["signature-missing", 401, "signature_missing"],
+  ["signature-invalid", 401, "signature_invalid"],
+  ["key-not-found", 401, "key_not_found"],
+  ["digest-invalid", 400, "digest_mismatch"],
+  ["algorithm-unsupported", 400, "algorithm_unsupported"],
+  ["profile-not-trusted", 403, "profile_not_trusted"],
+] as const)("ucp says what is wrong with a signature: %s is %i %s", async (fault, status, code) => {
+  const shape = builtInShape("ucp");
+  if (shape === null) throw new Error("no shape");
+  const signature = { fault, reason: "The signature is wrong." };
+  const problem = problemResponse({ code: "credential-invalid", why: "invalid", signature }, null);
+  const answer = await shapeProblem(problem, shape, new Map());
+  expect([answer.status, await answer.json()]).toEqual([status, expect.objectContaining({ code })]);
+});
+
 describe("adcp", () => {
   it.each<[ProblemName, string, string]>([
     ["keyMissing", "INVALID_REQUEST", "correctable"],
