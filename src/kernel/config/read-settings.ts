@@ -6,7 +6,15 @@ import * as v from "valibot";
 import { nearestName } from "./nearest-name.ts";
 import type { ConfigProblem } from "./config-problem.ts";
 import type { DeclaredSettings, WrittenSettings } from "./settings.ts";
-import { dottedPath, isTable, memberProblem, pickMembers, type SettingsTable, unknownMembers } from "./table.ts";
+import {
+  dottedPath,
+  isTable,
+  memberProblem,
+  pickMembers,
+  placedIssues,
+  type SettingsTable,
+  unknownMembers,
+} from "./table.ts";
 
 /** The result of reading a table of settings. */
 export interface SettingsReading {
@@ -38,8 +46,7 @@ export function readSettings(
   const written = pickMembers(table, (name) => Object.hasOwn(entries, name));
   const first = v.safeParse(schema, written);
   if (first.success) return { settings: first.output, faulty, problems };
-  for (const issue of first.issues) {
-    const keys = issue.path?.map((item) => item.key) ?? [];
+  for (const { keys, issue } of first.issues.flatMap((one) => placedIssues(one, (name) => tables.has(name)))) {
     faulty.add(String(keys[0]));
     // The schema names only the first unknown setting of a table; `unknownMembers` has named them all, but not those of tables in lists.
     const isNamed = issue.expected === "never" && keys.length === 2 && tables.has(String(keys[0]));

@@ -23,7 +23,6 @@ import { keyFormatEntries, keySettings } from "./settings-key.ts";
 import { noteEntries, noteSettings } from "../notes/settings-note.ts";
 import { originSettings } from "./settings-origin.ts";
 import type { UnknownRule } from "../record/record.ts";
-import { isTable } from "./table.ts";
 import { firstRepeated, parseMethod } from "./values.ts";
 
 export const methodSettings = {
@@ -116,8 +115,8 @@ export function declareSettings(added: readonly RouteSettings[]): DeclaredSettin
       ["note", Object.keys(noteEntries)],
       ...added.flatMap(({ entries: own, tables }) =>
         Object.entries(tables)
-          // The others are lists of tables.
-          .filter(([name]) => isTable(defaultsOf(own)[name]))
+          // Members of lists of tables are not its own.
+          .filter(([name]) => !Array.isArray(defaultsOf(own)[name]))
           .map(([name, members]) => [name, Object.keys(members)] as const),
       ),
     ]),

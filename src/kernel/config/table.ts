@@ -90,8 +90,34 @@ export function pickMembers(table: SettingsTable, keep: (name: string) => boolea
 
 /** A table within the settings says itself which members it has. */
 export function memberProblem(path: string, issue: v.BaseIssue<unknown>): ConfigProblem {
-  if (issue.expected !== "never") return problemOfIssue(path, issue);
-  return { path, code: "setting-unknown", message: "unknown setting: leave it out" };
+  if (issue.expected === "never") return { path, code: "setting-unknown", message: "unknown setting: leave it out" };
+  const isMissing = issue.type === "strict_object" && issue.input === undefined && issue.path !== undefined;
+  // The schema has one message for all that may be wrong with the table.
+  return isMissing
+    ? { path, code: "setting-missing", message: issue.message.replace(/^must be a table:/, "is missing:") }
+    : problemOfIssue(path, issue);
+}
+
+/** An issue with a value, by the names that lead to it. */
+export interface PlacedIssue {
+  readonly keys: readonly unknown[];
+  readonly issue: v.BaseIssue<unknown>;
+}
+
+/** `isTableToo`: of the settings that may be a table or another value. Of a table it says what is wrong with its members, instead of that it is no such value. */
+export function placedIssues(
+  issue: v.BaseIssue<unknown>,
+  isTableToo: (name: string) => boolean,
+): readonly PlacedIssue[] {
+  const keys = keysOf(issue);
+  const isMeant = issue.type === "union" && keys.length === 1 && isTableToo(String(keys[0])) && isTable(issue.input);
+  const ofMembers = isMeant ? (issue.issues ?? []).filter(({ path }) => path !== undefined) : [];
+  if (ofMembers.length === 0) return [{ keys, issue }];
+  return ofMembers.map((one) => ({ keys: [...keys, ...keysOf(one)], issue: one }));
+}
+
+function keysOf({ path }: v.BaseIssue<unknown>): readonly unknown[] {
+  return path?.map(({ key }) => key) ?? [];
 }
 
 /** `.scope[0]`, `.key_format.min`; names with other characters in quotes. */

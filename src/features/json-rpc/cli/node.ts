@@ -2,7 +2,9 @@
 
 import type { Config, ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
+import { judgeAttempt } from "../../../kernel/record/verdict.ts";
 import { matchesNamePattern } from "../choose-route.ts";
+import { TOOLS_CALL } from "../read-call.ts";
 import { callEntries, callTexts, jsonRpcEntries, jsonRpcTexts } from "../settings/json-rpc-entries.ts";
 
 export const jsonRpcNode: NodeFeature = {
@@ -15,13 +17,22 @@ export const jsonRpcNode: NodeFeature = {
   promises,
 };
 
+/** What a server of MCP answers, before it calls anything, to a session that it does not have. */
+const NO_SESSION = { kind: "answered", status: 404 } as const;
+
+const SESSIONS = 'with refused = ["4xx", 503, 521, 523, 525, 526, 530] the try of the next session acts';
+
 function promises({ routes }: Config): readonly string[] {
-  return routes.flatMap(({ path, jsonrpc }) => {
+  return routes.flatMap(({ path, jsonrpc, rules: { lists } }) => {
     if (jsonrpc === null) return [];
+    const isKept = jsonrpc.methods.includes(TOOLS_CALL) && judgeAttempt(NO_SESSION, lists) === "result";
     const { methods, tools, optional } = jsonrpc;
     const some = optional.length === 0 ? "" : ` (${optional.join(", ")} also without a key, unprotected)`;
     return [
       `${path}: protects calls of ${methods.join(", ")}, tools ${tools.join(", ") || "none"}${some}; all other JSON-RPC passes`,
+      ...(isKept
+        ? [`${path}: the 404 of a session that the server has forgotten is kept, and replayed: ${SESSIONS}`]
+        : []),
     ];
   });
 }

@@ -111,7 +111,6 @@ function impossible(all: FullSettings & JsonRpcSettings): readonly Contradiction
   const of = (name: string): unknown => Reflect.get(all, name);
   const { body, headers = [] } = all.fingerprint;
   const sources = of("key_from");
-  const isFromContent = Array.isArray(sources) && sources.some((source: unknown) => isContent(source));
   const hasSession =
     headers.includes(SESSION_HEADER) ||
     all.scope.some((part) => part.kind === "header" && part.name.toLowerCase() === SESSION_HEADER);
@@ -119,13 +118,17 @@ function impossible(all: FullSettings & JsonRpcSettings): readonly Contradiction
     ['duplicate = "attach"', all.duplicate === "attach", "only one caller may follow a stream of messages"],
     ["async", (of("async") ?? "never") !== "never", "a 202 is no response to a call"],
     ["verify", all.unknown === "verify", "an answer to GET is no response to a call"],
-    ["digest in key_from", isFromContent, "two equal payments are two"],
+    ["methods without POST", !all.methods.includes("POST"), "calls come by POST"],
+    ["digest in key_from", hasKind(sources, "content"), "two equal payments are two"],
+    ["form in key_from", hasKind(sources, "form"), "the body of a call is JSON"],
     ["graphql = true", of("graphql") === true, "a body is one of the two"],
     ["fingerprint.body", body !== undefined && body !== "json", "two tries of a call differ in their ids"],
     [`${SESSION_HEADER} in scope or fingerprint`, hasSession, "a client that comes back has another session"],
   ];
 }
 
-function isContent(source: unknown): boolean {
-  return typeof source === "object" && source !== null && "kind" in source && source.kind === "content";
+/** Whether any of the sources, or of their parts, is of this kind. */
+function hasKind(sources: unknown, kind: string): boolean {
+  if (typeof sources !== "object" || sources === null) return false;
+  return Reflect.get(sources, "kind") === kind || Object.values(sources).some((one: unknown) => hasKind(one, kind));
 }

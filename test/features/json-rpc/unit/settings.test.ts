@@ -83,6 +83,8 @@ describe("jsonrpc", () => {
     [{ scope: ["header:authorization", "header:Mcp-Session-Id"] }, "mcp-session-id"],
     [{ fingerprint: { body: "json", headers: ["mcp-session-id"] } }, "mcp-session-id"],
     [{ mode: "observe" }, "jsonrpc"], // feature: observe
+    [{ methods: ["PUT"] }, "methods without POST"],
+    [{ key_from: [["json:/params/k", "form:k"]] }, "form in key_from"], // feature: key-sources
     [{ key_from: ["header:Idempotency-Key", { digest: "request", window: "10m", repeat: "replay" }] }, "digest"], // feature: content-keys
   ])("is refused with %j", (settings, what) => {
     expect(problemOf({ jsonrpc: true, ...settings })).toContain(what);
@@ -97,6 +99,11 @@ describe("jsonrpc", () => {
     ["yes"],
   ])("is refused as %j", (jsonrpc) => {
     expect(() => routeOf({ jsonrpc })).toThrow();
+  });
+
+  it("says which of its members is wrong", () => {
+    expect(problemOf({ jsonrpc: { tool: ["pay"] } })).toBe('jsonrpc.tool: unknown setting; did you mean "tools"?');
+    expect(problemOf({ jsonrpc: { tools: "pay" } })).toBe('jsonrpc.tools: must be a list of names: write ["pay"]');
   });
 });
 
@@ -124,10 +131,16 @@ describe("check", () => {
   it("says what is protected and what passes, and warns of a store that fails open", () => {
     const config = configOf({
       IDEMPOTENCY: { origin: "https://mcp.test" },
-      ROUTES: [{ ...MCP, jsonrpc: { optional: ["get_*"] }, on_store_failure: "open", unknown: "retry" }, PAYMENTS],
+      ROUTES: [
+        { ...MCP, jsonrpc: { optional: ["get_*"] }, on_store_failure: "open", unknown: "retry" },
+        { path: "/ended", jsonrpc: true, refused: ["4xx", 503] },
+        PAYMENTS,
+      ],
     });
     expect(jsonRpcNode.promises?.(config)).toEqual([
       "/mcp: protects calls of tools/call, tools * (get_* also without a key, unprotected); all other JSON-RPC passes",
+      expect.stringMatching(/^\/mcp: the 404 of a session that the server has forgotten is kept/),
+      "/ended: protects calls of tools/call, tools *; all other JSON-RPC passes",
     ]);
     expect(configWarnings(config).map(({ path }) => path)).toContain("ROUTES[0].on_store_failure");
   });

@@ -40,6 +40,7 @@ describe("verdicts", () => {
     [{ ...RULE, equals: 2 ** 60 }, "must be a whole number"],
     [{ ...RULE, status: [] }, "must name a status"],
     [{ ...RULE, is: "retry" }, "must be one of its values"],
+    [{ at: "/error" }, "is: is missing: write verdicts"],
   ])("refuses %j", (rule, message) => {
     expect(problemOf({ verdicts: [rule] })).toContain(message);
   });
@@ -58,6 +59,48 @@ describe("verdicts", () => {
 describe("check", () => {
   const config = (verdicts: readonly object[]) =>
     configOf({ ROUTES: [{ ...PAYMENTS, origin: "https://api.test", verdicts }] });
+
+  it.each([
+    [
+      [
+        { at: "/e", is: "refused" },
+        { at: "/e", equals: "PAID", is: "result" },
+      ],
+      "ROUTES[0].verdicts[1]",
+    ],
+    [
+      [
+        { at: "/e", equals: [1, 2], is: "refused" },
+        { at: "/e", equals: 2, is: "result", status: [201] },
+      ],
+      "ROUTES[0].verdicts[1]",
+    ],
+    [[{ at: "/e", is: "result", status: [429, 503] }], "ROUTES[0].verdicts[0]"],
+    [
+      [
+        { at: "/e", equals: "PAID", is: "result" },
+        { at: "/e", is: "refused" },
+      ],
+      null,
+    ],
+    [
+      [
+        { at: "/e", is: "refused", status: [200] },
+        { at: "/e", equals: "PAID", is: "result" },
+      ],
+      null,
+    ],
+    [
+      [
+        { at: "/e", equals: 1, is: "refused" },
+        { at: "/e", equals: "1", is: "result" },
+      ],
+      null,
+    ],
+  ])("warns of an entry that never decides: %j", (verdicts, path) => {
+    const unused = configWarnings(config(verdicts)).filter(({ code }) => code === "setting-unused");
+    expect(unused.map((one) => one.path)).toEqual(path === null ? [] : [path]);
+  });
 
   it("says of each rule that calls an answer refused that the next try acts again", () => {
     const lines = verdictsNode.promises?.(
