@@ -91,8 +91,8 @@ export interface ProverPorts {
  *
  * The kernel reads them from the body of a request that becomes an exchange. A feature that reads a body before that, and refuses the request,
  * hands them over with its refusal (`SearchedKey`): `await repeatedValues(route.problemShape, held, caller)`. So a JSON-RPC client gets a
- * problem under its own `id`. Nothing else is needed for JSON-RPC: a shape with `isRpc` answers with HTTP 200 by itself, and with 400 and `"id": null`
- * where there is no `/id` here.
+ * problem under its own `id`. Nothing else is needed for JSON-RPC: a shape with `isRpc` answers with HTTP 200 by itself, and with the problem's own
+ * status and `"id": null` where there is no `/id` here.
  */
 export type RepeatedValues = ReadonlyMap<string, string>;
 
@@ -110,6 +110,8 @@ export type SearchedKey =
       readonly problem: ClientProblem;
       readonly unread: BodyReader | null;
       readonly repeated?: RepeatedValues;
+      /** Whose problem it is, if not the intent's own: another JSON-RPC route of its path. */
+      readonly route?: Route;
     }
   /** There is none, so the route decides. `body` is `null` as long as nobody has read it. */
   | { readonly kind: "absent"; readonly body: HeldBody | null }

@@ -44,14 +44,19 @@ async function searchBody(intent: SearchIntent, body: HeldBody): Promise<Searche
   const { headers, passing, alternatives } = intent;
   const routes = alternatives.filter(({ methods }) => methods.includes(passing.request.method));
   const pass: SearchedKey = { kind: "pass", passing, body };
-  const wrong = (reason: string): Promise<SearchedKey> =>
-    refuseCall({ code: "request-invalid", reason }, intent.route, body, passing.request);
+  const wrong = (reason: string, isJson = true): Promise<SearchedKey> =>
+    refuseCall(
+      { code: "request-invalid", reason, ...(isJson ? null : { isNotJson: true }) },
+      intent.route,
+      body,
+      passing.request,
+    );
   const coded = unreadableFor(headers);
   if (coded !== null) return wrong(coded);
   const reading = await bodySlicer.run(readCall(body.bytes), passing.request);
   switch (reading.kind) {
     case "unreadable":
-      return wrong(`${reading.why} Nobody can say whether it calls what has to be protected.`);
+      return wrong(`${reading.why} Nobody can say whether it calls what has to be protected.`, reading.isJson);
     case "no-call":
       return pass;
     case "batch":
@@ -131,15 +136,10 @@ function* keyValues(parts: readonly KeyPart[], body: Uint8Array): Generator<unde
 }
 
 /** A problem repeats the id of the call, so that its client finds that. */
-async function refuseCall(
-  problem: ClientProblem,
-  { problemShape }: Route,
-  body: HeldBody,
-  caller: Request,
-): Promise<SearchedKey> {
-  const repeated = await repeatedValues(problemShape, body, caller);
+async function refuseCall(problem: ClientProblem, route: Route, body: HeldBody, caller: Request): Promise<SearchedKey> {
+  const repeated = await repeatedValues(route.problemShape, body, caller);
   body.free();
-  return { kind: "refuse", problem, unread: null, repeated };
+  return { kind: "refuse", problem, unread: null, repeated, route };
 }
 
 function refuse(problem: ClientProblem, unread: BodyReader | null = null): SearchedKey {

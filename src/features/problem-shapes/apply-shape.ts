@@ -11,7 +11,7 @@ export interface ShapableProblem {
   readonly title: string;
   readonly detail: string;
   readonly retryable: boolean;
-  /** What is wrong with a credential: `missing`, or the fault of a signature; `null`: nothing more is said. */
+  /** What exactly is wrong: the problem's own `fault`, or `missing` for a credential; `null`: nothing more is said. */
   readonly fault: string | null;
   /** In seconds; `null`: nobody can say. */
   readonly retryAfter: number | null;
@@ -51,10 +51,14 @@ function wordsFor({ code, retryable, fault }: ShapableProblem, { words }: Proble
   };
 }
 
-/** A client reads a JSON-RPC response only with 200. 401 starts its authorization, and 413 says that nobody has read the request. */
+/**
+ * A client reads a JSON-RPC response only with 200. 401 starts its authorization, and 413 says that nobody has read the request. Without an id no client
+ * finds its call by the body: the status alone says whether to try again.
+ */
 function rpcStatus(status: number, hasId: boolean): number {
   if (status === 401 || status === 413) return status;
-  return hasId ? 200 : 400;
+  if (hasId) return 200;
+  return status < 400 ? 400 : status;
 }
 
 function ownValue(name: string, problem: ShapableProblem, status: number): ShapeWord {

@@ -12,7 +12,7 @@ import {
 } from "../../kernel/config/problem-shape.ts";
 import { JSON_TEXT, parseShapeBody, pointersIn } from "./parse-shape.ts";
 
-/** By codes, and by codes for a variant: `CODE.retryable`, `CODE.missing`, and the faults of signatures. */
+/** By codes, and by codes for a variant: `CODE.retryable`, `CODE.missing`, and what a problem's `fault` says. */
 type Words = Readonly<Partial<Record<ShapedCode | `${ShapedCode}.${string}`, ShapeWords>>>;
 
 interface ShapeSource {
@@ -113,7 +113,7 @@ const UCP: Pick<ShapeSource, "default" | "words"> = {
     "credential-invalid.digest-invalid": { code: "digest_mismatch", status: 400 },
     "credential-invalid.algorithm-unsupported": { code: "algorithm_unsupported", status: 400 },
     "credential-invalid.profile-not-trusted": { code: "profile_not_trusted", status: 403 },
-    "identity-unavailable": { code: "profile_unreachable", status: 424 },
+    "identity-unavailable.profile-unreachable": { code: "profile_unreachable", status: 424 },
   },
 };
 
@@ -152,6 +152,7 @@ const RPC: Words = {
   "key-missing": { number: -32602 },
   "key-invalid": { number: -32602 },
   "request-invalid": { number: -32600 },
+  "request-invalid.not-json": { number: -32700 },
   "key-reused": { number: 409 },
   "repeated-content": { number: 409 },
   "in-flight": { number: 40901 },

@@ -60,7 +60,7 @@ export interface ProblemShape {
   /** By codes, by `CODE.VARIANT`, and `default`. */
   readonly words: Readonly<Record<string, ShapeWords>>;
   /**
-   * Whether the body is a JSON-RPC response: clients read it only with HTTP 200. 401 and 413 keep their status, and 400 is the status where no `id`
+   * Whether the body is a JSON-RPC response: clients read it only with HTTP 200. 401 and 413 keep their status, and so does every problem where no `id`
    * could be read.
    */
   readonly isRpc: boolean;

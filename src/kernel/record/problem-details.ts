@@ -34,6 +34,11 @@ export function retryableProblem(
   return { status, title, detail, retryable: true, safeNewKey: false, retryAfterSeconds, members: {} };
 }
 
+/** `fault`: what exactly is wrong, for programs; `null`: the code says all of it. */
+export function withFault(details: ProblemDescription, fault: string | null): ProblemDescription {
+  return fault === null ? details : { ...details, members: { fault } };
+}
+
 /** `Retry-After` counts whole seconds (RFC 9110, section 10.2.3). Rounded up, because a retry that comes too soon is wasted. */
 function wholeSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));

@@ -5,7 +5,7 @@ import { type ConsumerProblem, describeConsumerProblem } from "./consumer-proble
 import { describeMonitorProblem, type MonitorProblem } from "./monitor-problem.ts";
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
 import { describeOriginProblem, KEEP_THE_KEY, type OriginProblem } from "./origin-problem.ts";
-import { notRetryable, type ProblemDescription, retryableProblem } from "./problem-details.ts";
+import { notRetryable, type ProblemDescription, retryableProblem, withFault } from "./problem-details.ts";
 
 export type Problem = ClientProblem | MonitorProblem | OperatorProblem | ConsumerProblem;
 
@@ -14,12 +14,16 @@ export type ClientProblem =
   /** `ways`: where a key may be, as a phrase. */
   | { readonly code: "key-missing"; readonly ways: string }
   | { readonly code: "key-invalid"; readonly reason: string }
-  /** `allow`: the methods that the address has, if the request has another one. `isLate`: its body came too slowly. */
+  /**
+   * `allow`: the methods that the address has, if the request has another one. `isLate`: its body came too slowly. `isNotJson`: it had to be JSON, and
+   * is none.
+   */
   | {
       readonly code: "request-invalid";
       readonly reason: string;
       readonly allow?: readonly string[];
       readonly isLate?: true;
+      readonly isNotJson?: true;
     }
   | { readonly code: "key-reused"; readonly status: number }
   /** The caller has begun as many keys as its limit allows. */
@@ -156,14 +160,17 @@ function describeCallerProblem(problem: Of<"credential-invalid" | "identity-unav
         "Credential invalid",
         `${signature?.reason ?? FAULTS[why]} ${NOTHING_SENT} Send the same request with the same key and a valid ${signature === undefined ? "credential" : "signature"} of the same caller.`,
       );
-      return signature === undefined ? details : { ...details, members: { fault: signature.fault } };
+      return withFault(details, signature?.fault ?? null);
     }
     case "identity-unavailable":
-      return retryableProblem(
-        503,
-        "Identity unavailable",
-        `The gateway cannot find out whose credential this is at the moment${problem.isProfile === true ? ", because it cannot fetch the keys of its agent" : ""}. ${NOTHING_SENT} Send the same request again later, with the same key.`,
-        problem.retryAfterMs,
+      return withFault(
+        retryableProblem(
+          503,
+          "Identity unavailable",
+          `The gateway cannot find out whose credential this is at the moment${problem.isProfile === true ? ", because it cannot fetch the keys of its agent" : ""}. ${NOTHING_SENT} Send the same request again later, with the same key.`,
+          problem.retryAfterMs,
+        ),
+        problem.isProfile === true ? "profile-unreachable" : null,
       );
   }
 }
@@ -196,10 +203,9 @@ function describeRequestProblem(
         const detail = `${problem.reason} ${NOTHING_SENT} Send the same request again, with the same key.`;
         return retryableProblem(408, "Request body too slow", detail, STORE_RETRY_SECONDS * 1000);
       }
-      return notRetryable(
-        problem.allow === undefined ? 400 : 405,
-        "Request invalid",
-        `${problem.reason} ${NOTHING_SENT}`,
+      return withFault(
+        notRetryable(problem.allow === undefined ? 400 : 405, "Request invalid", `${problem.reason} ${NOTHING_SENT}`),
+        problem.isNotJson === true ? "not-json" : null,
       );
     case "too-many-keys": {
       const details = retryableProblem(

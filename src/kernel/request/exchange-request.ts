@@ -49,6 +49,8 @@ export interface RefusedReading {
   readonly echo: string | null;
   readonly unread: BodyReader | null;
   readonly repeated?: RepeatedValues;
+  /** Whose problem it is, if not the intent's own. */
+  readonly route?: Route;
 }
 
 /** What requests are read with. */
@@ -135,13 +137,15 @@ async function readKeyed(
   const { route, key } = intent;
   const refuseKeyed = (problem: ClientProblem, unread: BodyReader | null = null): RefusedReading => {
     if (read?.kind === "whole") read.body.free();
-    return { kind: "refuse", problem, echo: key.raw, unread };
+    return { kind: "refuse", problem, echo: key.raw, unread, route };
   };
   const early = readScopes(intent, proofs);
   if ("problem" in early) {
     if (read === null) return refuseKeyed(early.problem, unreadOf(intent.request, intent.headers));
     // What has been read of a large body counts as held until it is drained.
-    return refuseKeyed(early.problem, read.kind === "over" ? read.rest : null);
+    if (read.kind === "over") return refuseKeyed(early.problem, read.rest);
+    const repeated = await repeatedValues(route.problemShape, read.body, intent.request);
+    return { ...refuseKeyed(early.problem), repeated };
   }
   const isInBody = hasScopeInBody(route);
   const isProvedWithBody = needBody(proofs);

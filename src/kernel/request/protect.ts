@@ -58,7 +58,7 @@ export async function runExchange(
   switch (read.kind) {
     case "refuse":
       return answerUnread(
-        await shaped(finishWith(read.problem, read.echo, span, reporter), route, ports, read.repeated),
+        await shaped(finishWith(read.problem, read.echo, span, reporter), read.route ?? route, ports, read.repeated),
         read.unread,
       );
     case "pass":

@@ -5,8 +5,7 @@ import type { ProblemShape } from "../config/problem-shape.ts";
 import { pointerTokens } from "../config/values.ts";
 import type { RepeatedValues } from "../request-feature.ts";
 import type { HeldBody } from "./body.ts";
-import { type JsonNode, scanJson } from "./json.ts";
-import { certainNodeAt } from "./json-pointer.ts";
+import { findPlaces, textOfJson } from "./json-places.ts";
 import { bodySlicer } from "./key-places.ts";
 import type { WaitingCaller } from "./time-slicer.ts";
 
@@ -22,29 +21,16 @@ export async function repeatedValues(
   caller: WaitingCaller | null,
 ): Promise<RepeatedValues> {
   if (shape === null || body === null || shape.pointers.length === 0) return NOTHING_REPEATED;
-  const { bytes } = body;
-  if (bytes.byteLength === 0) return NOTHING_REPEATED;
-  const root = await bodySlicer.run(scanJson(bytes, "searched"), caller);
-  if (typeof root === "string") return NOTHING_REPEATED;
-  const text = new TextDecoder().decode(bytes);
+  const text = textOfJson(body.bytes);
+  if (text === null) return NOTHING_REPEATED;
+  const { pointers } = shape;
+  const places = await bodySlicer.run(findPlaces(text, pointers.map(pointerTokens), "ambiguous"), caller);
+  if (typeof places === "string") return NOTHING_REPEATED;
   return new Map(
-    shape.pointers.flatMap((pointer) => {
-      const node = certainNodeAt(root, pointerTokens(pointer));
-      const value = node === null || node === "ambiguous" ? null : textOf(node, text);
-      return value === null || value.length > MAX_REPEATED_LENGTH ? [] : [[pointer, value] as const];
+    pointers.flatMap((pointer, index) => {
+      const place = places[index] ?? null;
+      const isShort = place !== null && place !== "ambiguous" && place.to - place.from <= MAX_REPEATED_LENGTH;
+      return isShort ? [[pointer, text.slice(place.from, place.to)] as const] : [];
     }),
   );
-}
-
-function textOf(node: JsonNode, text: string): string | null {
-  switch (node.kind) {
-    case "string":
-      return JSON.stringify(node.text);
-    case "number":
-    case "literal":
-      return node.text;
-    case "array":
-    case "object":
-      return node.span === undefined ? null : text.slice(...node.span);
-  }
 }

@@ -9,7 +9,8 @@ import { problemResponse } from "../../../../src/kernel/request/problem-response
 const PROBLEMS = {
   keyMissing: { code: "key-missing", ways: "a key" },
   keyInvalid: { code: "key-invalid", reason: "Too long." },
-  requestInvalid: { code: "request-invalid", reason: "No JSON." },
+  requestInvalid: { code: "request-invalid", reason: "Twice." },
+  notJson: { code: "request-invalid", reason: "No JSON.", isNotJson: true },
   late: { code: "request-invalid", reason: "Slow.", isLate: true },
   keyReused: { code: "key-reused", status: 422 },
   tooManyKeys: { code: "too-many-keys", retryAfterMs: 10_000 },
@@ -27,6 +28,7 @@ const PROBLEMS = {
   nobody: { code: "credential-invalid", why: "missing" },
   stranger: { code: "credential-invalid", why: "invalid" },
   identity: { code: "identity-unavailable", retryAfterMs: 1000 },
+  profile: { code: "identity-unavailable", retryAfterMs: 1000, isProfile: true },
 } as const satisfies Readonly<Record<string, ClientProblem>>;
 
 type ProblemName = keyof typeof PROBLEMS;
@@ -111,7 +113,8 @@ describe("ucp", () => {
     ["tooLarge", 413, "body_too_large"],
     ["unreachable", 502, "origin_unreachable"],
     ["store", 503, "store_unavailable"],
-    ["identity", 424, "profile_unreachable"],
+    ["identity", 503, "identity_unavailable"],
+    ["profile", 424, "profile_unreachable"],
     ["nobody", 401, "signature_missing"],
     ["stranger", 401, "signature_invalid"],
   ])("%s: %i, %s, also over MCP", async (problem, status, code) => {
@@ -233,13 +236,20 @@ describe("jsonrpc", () => {
     expect(error.data).toEqual({ ...problem, instance: expect.any(String), retryAfter: 3 });
   });
 
-  it("keeps the spelling of the id, and answers with 400 and null where none could be read", async () => {
+  it("tells a body that is no JSON from a request that is not valid (JSON-RPC 2.0, section 5.1)", async () => {
+    const answer = await answerOf("notJson", "jsonrpc", new Map());
+    expect([answer.status, await answer.json()]).toMatchObject([400, { id: null, error: { code: -32700 } }]);
+  });
+
+  it("keeps the spelling of the id, and answers with the problem's own status and null where none could be read", async () => {
     const answer = await answerOf("inFlight", "jsonrpc", new Map([["/id", "7.0"]]));
     expect(await answer.text()).toContain('"id":7.0');
     for (const repeated of [new Map<string, string>(), new Map([["/id", "null"]])]) {
       const unread = await answerOf("keyMissing", "jsonrpc", repeated);
       expect(unread.status).toBe(400);
       expect(await unread.json()).toMatchObject({ id: null });
+      expect((await answerOf("store", "jsonrpc", repeated)).status).toBe(503);
+      expect((await answerOf("late", "jsonrpc", repeated)).status).toBe(408);
     }
   });
 });

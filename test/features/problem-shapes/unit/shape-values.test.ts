@@ -103,4 +103,6 @@ it("repeats values as they were written, up to 4 KiB, and none that could be rea
     ["/of/0", '{"x" : 1e2}'],
   ]);
   expect(await repeatedValues(shape, { bytes: new TextEncoder().encode("no JSON") }, null)).toEqual(new Map());
+  const large = `{"id": 7, "of": "${"x".repeat(1_000_000)}"}`;
+  expect([...(await repeatedValues(shape, { bytes: new TextEncoder().encode(large) }, null))]).toEqual([["/id", "7"]]);
 });
