@@ -3,10 +3,11 @@
 // to the first caller.
 
 import type { EditReplay, ReplayRecipient } from "../../kernel/request-feature.ts";
-import { ByteReader } from "../../kernel/request/body-reader.ts";
-import { readBounded } from "../../kernel/request/body.ts";
+import { type BodyReader, ByteReader } from "../../kernel/request/body-reader.ts";
+import { readBounded, SMALL_BYTES } from "../../kernel/request/body.ts";
 import { ByteBudget } from "../../kernel/request/byte-budget.ts";
-import { NULL_BODY_STATUSES } from "../../kernel/request/headers.ts";
+import { firstOf } from "../../kernel/request/first-of.ts";
+import { REPLAYED_HEADER } from "../../kernel/request/headers.ts";
 import { MAX_PLACED_BYTES, textOfJson } from "../../kernel/request/json-places.ts";
 import { bodySlicer } from "../../kernel/request/key-places.ts";
 import { problemResponse } from "../../kernel/request/problem-response.ts";
@@ -16,8 +17,11 @@ import { findResponseId } from "./read-call.ts";
 /** What all edited answers of an isolate hold. */
 const memory = new ByteBudget(16 << 20, 60_000);
 
-/** How long the object may pause between two pieces of what it has stored. */
+/** How long the object may pause between two pieces of what it has stored, and a client before it takes what it is given. */
 const IDLE_MS = 30_000;
+
+/** How soon a client may ask again that has waited for an attempt which was refused. */
+const REFUSED_RETRY_MS = 1000;
 
 /** They are about the first answer's bytes. */
 const ABOUT_BYTES = [
@@ -34,15 +38,21 @@ const ABOUT_BYTES = [
 export const editReplay: EditReplay = async (answer, to) => {
   const { callId } = to;
   const { body, headers, status } = answer;
-  if (callId === null || body === null || NULL_BODY_STATUSES.has(status)) return answer;
+  if (callId === null) return answer;
   const type = (headers.get("content-type") ?? "").split(";", 1).join("").trim().toLowerCase();
   const isStream = type === "text/event-stream";
-  if (!isStream && !/^application\/(?:[^\s]+\+)?json$/.test(type)) return answer;
+  if (body === null || (!isStream && !/^application\/(?:[^\s]+\+)?json$/.test(type))) {
+    // It was a notification's, or the response comes elsewhere: the client would wait for it for ever.
+    return WITHOUT_RESPONSE.has(status) ? notGiven(answer, to) : answer;
+  }
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   // Its id cannot be read: under it, its client would wait for ever.
-  if (coding !== "identity") return notKept(answer, to);
+  if (coding !== "identity") return notGiven(answer, to);
   return isStream ? editStream(answer, body, callId, to) : editJson(answer, body, callId, to);
 };
+
+/** What a server of MCP answers to what is no call. */
+const WITHOUT_RESPONSE: ReadonlySet<number> = new Set([202, 204]);
 
 async function editJson(
   answer: Response,
@@ -59,13 +69,12 @@ async function editJson(
   });
   if (read.kind !== "whole") {
     read.rest?.cancel();
-    return read.kind === "over"
-      ? notKept(answer, to)
-      : problemResponse({ code: "store-unavailable" }, to.echo, to.instance);
+    return read.kind === "over" ? notGiven(answer, to) : noRoom(to);
   }
-  const { bytes } = read.body;
-  const edited = await withCallId(bytes, callId, to);
-  return edited === null ? answerWith(answer, bytes) : answerWith(answer, edited, ABOUT_BYTES);
+  const edited = await withCallId(read.body.bytes, callId, to);
+  const bytes = edited ?? read.body.bytes.slice();
+  read.body.free();
+  return answerWith(answer, bytes, edited === null ? [] : ABOUT_BYTES, to);
 }
 
 /** The message under this id; `null`: it has it already, or it is no response to a call. */
@@ -85,31 +94,92 @@ async function editStream(
   to: ReplayRecipient,
 ): Promise<Response> {
   const reader = new ByteReader(body);
+  const message = await responseIn(reader, to).finally(() => reader.cancel());
+  if (message === "none") return notGiven(answer, to);
+  if (message === "no room") return noRoom(to);
+  return answerWith(answer, messageStream((await withCallId(message, callId, to)) ?? message), ABOUT_BYTES, to);
+}
+
+async function responseIn(reader: BodyReader, { caller }: ReplayRecipient): Promise<Uint8Array | "none" | "no room"> {
   const events = new EventReader(MAX_PLACED_BYTES);
-  for (let piece = await reader.next(); piece.kind === "bytes"; piece = await reader.next()) {
-    for (const { data, isMessage } of events.feed(piece.bytes)) {
-      const text = data === null || !isMessage ? null : textOfJson(data);
-      if (text === null || data === null || (await bodySlicer.run(findResponseId(text), to.caller)) === null) continue;
-      reader.cancel();
-      return answerWith(answer, messageStream((await withCallId(data, callId, to)) ?? data), ABOUT_BYTES);
+  const lease = memory.lease(Date.now(), caller);
+  try {
+    for (;;) {
+      const piece = await firstOf(reader.next(), IDLE_MS);
+      if (piece === null) return "no room";
+      if (piece.kind === "whole") return "none";
+      for (const { data, isMessage } of events.feed(piece.bytes)) {
+        const text = data === null || !isMessage ? null : textOfJson(data);
+        if (text !== null && data !== null && (await bodySlicer.run(findResponseId(text), caller)) !== null)
+          return data;
+      }
+      piece.release();
+      const more = events.heldBytes - lease.bytes;
+      lease.shrinkTo(events.heldBytes);
+      if (events.heldBytes > SMALL_BYTES && more > 0 && !lease.take(more)) return "no room";
     }
-    piece.release();
+  } finally {
+    lease.shrinkTo(0);
   }
-  return notKept(answer, to);
 }
 
 function answerWith(
   { status, statusText, headers }: Response,
   bytes: Uint8Array,
-  dropped: readonly string[] = [],
+  dropped: readonly string[],
+  to: ReplayRecipient,
 ): Response {
   const own = new Headers(headers);
   for (const name of dropped) own.delete(name);
-  return new Response(bytes, { status, statusText, headers: own });
+  const body = bytes.byteLength <= SMALL_BYTES ? bytes : heldBody(bytes);
+  return body === null ? noRoom(to) : new Response(body, { status, statusText, headers: own });
 }
 
-/** The operation took effect, and its response cannot be given to this call. */
-function notKept({ status, body }: Response, { echo, instance }: ReplayRecipient): Response {
+/** A body that counts until its client has taken it. A client that is slow with it makes room for others; `null`: there is none. */
+function heldBody(bytes: Uint8Array): ReadableStream<Uint8Array> | null {
+  const lease = memory.lease(Date.now());
+  let body: ReadableStreamDefaultController<Uint8Array> | null = null;
+  let idle: ReturnType<typeof setTimeout> | null = null;
+  const end = (): void => {
+    if (idle !== null) clearTimeout(idle);
+    lease.shrinkTo(0);
+  };
+  const giveUp = (): void => {
+    end();
+    body?.error(new Error("the client did not take its answer, whose memory others need"));
+  };
+  if (!lease.take(bytes.byteLength, giveUp)) return null;
+  let at = 0;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    if (idle !== null) clearTimeout(idle);
+    if (at === bytes.byteLength) {
+      end();
+      controller.close();
+      return;
+    }
+    const piece = bytes.subarray(at, at + PIECE_BYTES);
+    at += piece.byteLength;
+    controller.enqueue(piece);
+    idle = setTimeout(giveUp, IDLE_MS);
+  };
+  const start = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    body = controller;
+    idle = setTimeout(giveUp, IDLE_MS);
+  };
+  return new ReadableStream({ start, pull, cancel: end }, { highWaterMark: 0 });
+}
+
+/** How much of an answer its client is given at a time. */
+const PIECE_BYTES = 64 * 1024;
+
+function noRoom({ echo, instance }: ReplayRecipient): Response {
+  return problemResponse({ code: "store-unavailable" }, echo, instance);
+}
+
+/** Its response cannot be given to this call: the operation took effect, or it was refused, and the next try may act. */
+function notGiven({ status, body, headers }: Response, { echo, instance }: ReplayRecipient): Response {
   void body?.cancel().catch(() => undefined);
-  return problemResponse({ code: "response-not-kept", originalStatus: status }, echo, instance);
+  return headers.has(REPLAYED_HEADER)
+    ? problemResponse({ code: "response-not-kept", originalStatus: status }, echo, instance)
+    : problemResponse({ code: "in-flight", retryAfterMs: REFUSED_RETRY_MS }, echo, instance);
 }

@@ -7,8 +7,6 @@ export interface ReadEvent {
   readonly data: Uint8Array | null;
   /** Whether its type is `message`, which it is without one. */
   readonly isMessage: boolean;
-  /** Whether it has an id. */
-  readonly hasId: boolean;
 }
 
 const LF = 0x0a;
@@ -17,23 +15,23 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 const BOM = [0xef, 0xbb, 0xbf];
 
+/** No name of a field that counts has more. */
+const NAME_BYTES = 8;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
 
 export class EventReader {
   readonly #limitBytes: number;
-  /** Of the line that has begun. */
-  #line: Uint8Array[] = [];
-  #lineBytes = 0;
+  /** The line that has begun. */
+  readonly #line = new GrowingBytes();
   #isLineCut = false;
   #afterCr = false;
   #isFirstLine = true;
-  #data: Uint8Array[] = [];
-  #dataBytes = 0;
+  readonly #data = new GrowingBytes();
   #isTooLarge = false;
   #hasData = false;
   #isMessage = true;
-  #hasId = false;
 
   constructor(limitBytes: number) {
     this.#limitBytes = limitBytes;
@@ -41,7 +39,7 @@ export class EventReader {
 
   /** How many bytes it holds. */
   get heldBytes(): number {
-    return this.#lineBytes + this.#dataBytes;
+    return this.#line.size + this.#data.size;
   }
 
   /** The events that end in these bytes, which may be used again afterwards. */
@@ -67,60 +65,55 @@ export class EventReader {
   /** Copies bytes of the line, as far as they may count. */
   #take(bytes: Uint8Array): void {
     if (bytes.byteLength === 0 || this.#isLineCut) return;
-    if (this.#lineBytes + this.#dataBytes + bytes.byteLength > this.#limitBytes) {
+    if (this.heldBytes + bytes.byteLength > this.#limitBytes) {
       this.#isLineCut = true;
       // Its beginning tells which field it is.
-      if (this.#line.length === 0) this.#line = [bytes.slice(0, 8)];
+      if (this.#line.size < NAME_BYTES) this.#line.add(bytes.subarray(0, NAME_BYTES));
       return;
     }
-    this.#line.push(bytes.slice());
-    this.#lineBytes += bytes.byteLength;
+    this.#line.add(bytes);
   }
 
   #endLine(): ReadEvent | null {
-    const line = this.#isFirstLine ? withoutBom(joined(this.#line)) : joined(this.#line);
-    const isCut = this.#isLineCut;
-    this.#line = [];
-    this.#lineBytes = 0;
-    this.#isLineCut = false;
+    const line = this.#isFirstLine ? withoutBom(this.#line.view) : this.#line.view;
     this.#isFirstLine = false;
-    if (line.byteLength === 0) return this.#dispatch();
+    const event = line.byteLength === 0 ? this.#dispatch() : null;
+    if (line.byteLength > 0) this.#takeLine(line);
+    this.#line.clear();
+    this.#isLineCut = false;
+    return event;
+  }
+
+  #takeLine(line: Uint8Array): void {
     const colon = line.indexOf(COLON);
     const name = decoder.decode(colon === -1 ? line : line.subarray(0, colon));
     const start = colon === -1 ? line.byteLength : colon + (line[colon + 1] === SPACE ? 2 : 1);
-    this.#field(name, line.subarray(start), isCut);
-    return null;
+    this.#field(name, line.subarray(start));
   }
 
-  #field(name: string, value: Uint8Array, isCut: boolean): void {
+  #field(name: string, value: Uint8Array): void {
     switch (name) {
       case "data":
-        this.#isTooLarge ||= isCut;
-        if (this.#hasData) this.#data.push(NEW_LINE);
+        this.#isTooLarge ||= this.#isLineCut;
+        if (this.#isTooLarge) this.#data.clear();
+        else if (this.#hasData) this.#data.add(NEW_LINE);
+        if (!this.#isTooLarge) this.#data.add(value);
         this.#hasData = true;
-        this.#data.push(value);
-        this.#dataBytes += value.byteLength + 1;
         return;
       case "event":
         this.#isMessage = value.byteLength === 0 || decoder.decode(value) === "message";
-        return;
-      case "id":
-        this.#hasId = true;
     }
   }
 
   /** Without data there is no event. */
   #dispatch(): ReadEvent | null {
     const event = this.#hasData
-      ? { data: this.#isTooLarge ? null : joined(this.#data), isMessage: this.#isMessage, hasId: this.#hasId }
+      ? { data: this.#isTooLarge ? null : this.#data.take(), isMessage: this.#isMessage }
       : null;
-    this.#data = [];
-    this.#dataBytes = 0;
+    this.#data.clear();
     this.#isTooLarge = false;
     this.#hasData = false;
     this.#isMessage = true;
-    // An event without data still sets the id that a client would come back with.
-    if (event !== null) this.#hasId = false;
     return event;
   }
 }
@@ -132,20 +125,46 @@ export function messageStream(message: Uint8Array): Uint8Array {
 }
 
 const NEW_LINE = new Uint8Array([LF]);
+const EMPTY = new Uint8Array(0);
+/** A larger buffer is not kept for the next line. */
+const KEPT_BYTES = 16 * 1024;
 
 function withoutBom(line: Uint8Array): Uint8Array {
   return BOM.every((byte, index) => line[index] === byte) ? line.subarray(BOM.length) : line;
 }
 
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const [only] = pieces;
-  if (only === undefined) return new Uint8Array();
-  if (pieces.length === 1) return only;
-  const bytes = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.byteLength, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.byteLength;
+/** Bytes that become more. A buffer for each line would cost a hundred times what the lines say. */
+class GrowingBytes {
+  #buffer = EMPTY;
+  size = 0;
+
+  /** They may be used again afterwards. */
+  add(bytes: Uint8Array): void {
+    const size = this.size + bytes.byteLength;
+    if (size > this.#buffer.byteLength) {
+      const larger = new Uint8Array(2 * size);
+      larger.set(this.view);
+      this.#buffer = larger;
+    }
+    this.#buffer.set(bytes, this.size);
+    this.size = size;
   }
-  return bytes;
+
+  /** Valid until the next change. */
+  get view(): Uint8Array {
+    return this.#buffer.subarray(0, this.size);
+  }
+
+  /** All of it, for good. */
+  take(): Uint8Array {
+    const all = this.view;
+    this.#buffer = EMPTY;
+    this.size = 0;
+    return all;
+  }
+
+  clear(): void {
+    if (this.#buffer.byteLength > KEPT_BYTES) this.#buffer = EMPTY;
+    this.size = 0;
+  }
 }

@@ -56,24 +56,22 @@ export function firstAnswer(
   ]);
 }
 
-/** The origin's answer that is no result, for the request whose attempt it ends and for those that have waited for it. */
+/**
+ * The origin's answer that is no result, for the request whose attempt it ends (`first`), and for those that have waited for it: without what a replay
+ * leaves out, such as the session of the first.
+ */
 export function passedAnswer(
   response: ResponseHead,
   body: AnswerBody,
   of: NoResult,
-  { echo, isFirst }: AnswerRecipient,
+  head: ReplayHead,
+  status: "first" | "attached",
 ): ExchangeAnswer {
-  return originAnswer(of, response, response.headers, body, [
-    [ECHO_HEADER, echo],
-    [STATUS_HEADER, isFirst ? "first" : "attached"],
+  const headers = status === "first" ? response.headers : replayedHeaders(response, head);
+  return originAnswer(of, response, headers, body, [
+    [ECHO_HEADER, head.request.echo],
+    [STATUS_HEADER, status],
   ]);
-}
-
-/** Who gets an answer that is shared. */
-interface AnswerRecipient {
-  readonly echo: string;
-  /** Whether this request has started the attempt. */
-  readonly isFirst: boolean;
 }
 
 /** The first answer while it is still arriving, for a later request: from the first byte, or from where that client left off. */

@@ -24,7 +24,6 @@ import { PassedBody } from "../body/passed-body.ts";
 import type { RemoteBodies } from "../overflow/remote-bodies.ts";
 import { isShort, passingSpool, spoolFor, type SpoolManner } from "../body/response-spool.ts";
 import type { Spool } from "../body/spool.ts";
-import type { ObjectTimers } from "./timers.ts";
 
 /** What an attempt needs of its shard. */
 export interface AttemptPorts extends JudgingPorts {
@@ -37,7 +36,6 @@ export interface AttemptPorts extends JudgingPorts {
   /** Resolves when everything written so far is durable. */
   readonly sync: () => Promise<void>;
   readonly step: StepRecord;
-  readonly timers: ObjectTimers;
   readonly offsets: EventOffsets;
   /** The first client gets its stream, and others may attach. */
   readonly begun: () => void;
@@ -161,9 +159,9 @@ export class OriginAttempt {
     const leftMs = type === "ambiguous" ? this.#lockedUntil - Date.now() : Number.POSITIVE_INFINITY;
     const due = timers.set(leftMs, () => passed.cutOff());
     await passed.ready(timers, HEAD_WAIT_MS);
-    const answerFor: AnswerFor = ({ request }) => {
-      const isFirst = request === this.#head.request;
-      return passedAnswer(response, passed.reader(), type, { echo: request.echo, isFirst });
+    const answerFor: AnswerFor = (head) => {
+      const isFirst = head.request === this.#head.request;
+      return passedAnswer(response, passed.reader(), type, head, isFirst ? "first" : "attached");
     };
     this.#settlement.give(answerFor(this.#head));
     settled(type === "refused" ? answerFor : null);
@@ -256,8 +254,7 @@ export class OriginAttempt {
     spool.stopKeeping();
     await spool.finish(() => void this.#settlement.passed(type, reason, response.headers));
     this.#end = type;
-    const answerFor: AnswerFor = ({ request: { echo } }) =>
-      passedAnswer(response, answer, type, { echo, isFirst: false });
+    const answerFor: AnswerFor = (head) => passedAnswer(response, answer, type, head, "attached");
     this.#ports.settled(type === "refused" ? answerFor : null);
   }
 

@@ -8,6 +8,7 @@ import type { BodyQuestion, JudgeBody, MessageWatch, WatchMessages } from "../ju
 import { type BrokenOff, type EndReason, judgeAttempt, type NoResult } from "../record/verdict.ts";
 import { WHOLE } from "../request/body-reader.ts";
 import type { BodyPiece, OriginResponse } from "./origin-call.ts";
+import type { ObjectTimers } from "./timers.ts";
 
 export interface JudgingPorts {
   /** `null`: a status alone decides. */
@@ -16,6 +17,7 @@ export interface JudgingPorts {
   readonly watchMessages: WatchMessages | null;
   /** A body that would have counted could not be read. */
   readonly unreadable: () => void;
+  readonly timers: ObjectTimers;
 }
 
 /** The response has all of its body, also what has been read of it. */
@@ -78,21 +80,37 @@ function watched(
   response: OriginResponse,
   watch: MessageWatch,
   rules: RouteRules,
-  { judgeBody, unreadable }: JudgingPorts,
+  { judgeBody, unreadable, timers }: JudgingPorts,
 ): JudgedResponse {
   const { status } = response;
+  let endsAt = Number.POSITIVE_INFINITY;
   const next = async (): Promise<BodyPiece> => {
-    const piece = await response.next();
-    if (piece.kind === "whole") return piece;
+    const reading = response.next();
+    const leftMs = endsAt - performance.now();
+    const piece = leftMs === Number.POSITIVE_INFINITY ? await reading : await timers.firstOf(reading, leftMs);
+    if (piece === null) {
+      response.cancel();
+      reading.catch(ignore);
+      return ended(WHOLE);
+    }
+    if (piece.kind === "whole") return ended(piece);
     // The message has come: what else the stream would have brought is nobody's.
-    if (piece.kind !== "bytes") return watch.message instanceof Uint8Array ? WHOLE : piece;
+    if (piece.kind !== "bytes") return ended(watch.message instanceof Uint8Array ? WHOLE : piece);
     const taking = watch.take(piece.bytes);
     if (taking instanceof Promise) await taking;
+    if (watch.message instanceof Uint8Array) endsAt = Math.min(endsAt, performance.now() + AFTER_MESSAGE_MS);
     return piece;
+  };
+  const ended = (piece: BodyPiece): BodyPiece => {
+    watch.free();
+    return piece;
+  };
+  const cancel = (): void => {
+    watch.free();
+    response.cancel();
   };
   const atEnd = async (): Promise<PassedStream | null> => {
     const { message } = watch;
-    watch.free();
     if (message === null) return { type: "ambiguous", reason: { kind: "dropped" }, answer: EMPTY };
     const question = judgeBody === null ? null : judgeBody({ status, headers: JSON_HEADERS }, rules);
     if (message === "unreadable") unreadable();
@@ -103,5 +121,12 @@ function watched(
     return { type: said.is, reason: { kind: "body", at: said.at, status }, answer: watch.asStream(message) };
   };
   // Its length is not used: a stream whose whole body comes at once is judged like any other.
-  return { kind: "result", response: { ...response, length: null, next }, atEnd };
+  return { kind: "result", response: { ...response, length: null, next, cancel }, atEnd };
+}
+
+/** Servers close the stream behind the message. One that does not, and still sends signs of life, must not keep the record from its end. */
+const AFTER_MESSAGE_MS = 2000;
+
+function ignore(): void {
+  // Nobody reads the rest.
 }

@@ -1,13 +1,16 @@
 // A JSON-RPC server behind the gateway, with its effects counted at the origin: calls take effect once, and each caller gets the response to its own call.
 
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Gateway } from "../../../support/gateway.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
+import { freePort } from "../../../support/ports.ts";
 import { expectProblem } from "../../../support/e2e/problem.ts";
-import { clientOf, type Message, removeGateway, startGateway } from "../../../support/e2e/scene.ts";
+import { clientOf, type Message, removeGateway, startGateway, until } from "../../../support/e2e/scene.ts";
 
 const callSchema = v.looseObject({
   id: v.optional(v.union([v.number(), v.string()])),
@@ -25,7 +28,8 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   const { id, params } = v.parse(callSchema, Array.isArray(parsed) ? {} : parsed);
   const name = params?.name ?? "";
   if (/pay|refund/.test(name)) seen.payments += 1;
-  const message = JSON.stringify({ jsonrpc: "2.0", result: { number: seen.payments }, id });
+  const padding = name.endsWith("_largely") ? { padding: "x".repeat(900_000) } : null;
+  const message = JSON.stringify({ jsonrpc: "2.0", result: { number: seen.payments, ...padding }, id });
   response.setHeader("Mcp-Session-Id", `session-${seen.bodies.length}`);
   if (!name.endsWith("_slowly")) {
     response.writeHead(200, { "Content-Type": "application/json", ETag: '"a"' }).end(message);
@@ -44,10 +48,23 @@ beforeAll(async () => {
     server.listen(0, "127.0.0.1", resolve);
   });
   const { port } = v.parse(v.object({ port: v.number() }), server.address());
-  gateway = await startGateway(`http://127.0.0.1:${port}`, { shards: 2 }, [
-    { path: "/mcp", jsonrpc: { tools: ["pay*"], optional: ["refund_*"] } },
-    { path: "/mcp", jsonrpc: { tools: ["ship"] }, key_from: ["json:/params/arguments/order"] },
-  ]);
+  // Nothing listens there.
+  const jwks = `http://127.0.0.1:${await freePort()}/keys`;
+  const IDENTITIES = { user: { jwt: { issuer: "https://issuer.test", audience: "api", jwks } } };
+  gateway = await startGateway(
+    `http://127.0.0.1:${port}`,
+    { shards: 2 },
+    [
+      { path: "/mcp", jsonrpc: { tools: ["pay*"], optional: ["refund_*"] } },
+      { path: "/mcp", jsonrpc: { tools: ["ship"] }, key_from: ["json:/params/arguments/order"] },
+      // feature: problem-shapes begins
+      { path: "/shaped", jsonrpc: { tools: ["pay"] }, problems: "jsonrpc" },
+      { path: "/shaped", jsonrpc: { tools: ["ship"] }, problems: "acp-mcp" },
+      { path: "/known", jsonrpc: true, problems: "jsonrpc", scope: ["identity:user"] }, // feature: identities
+      // feature: problem-shapes ends
+    ],
+    { IDENTITIES }, // feature: identities
+  );
 });
 afterAll(async () => {
   await removeGateway(gateway);
@@ -141,6 +158,74 @@ describe("a request that nobody can tell from a protected call", () => {
     expect(seen.bodies).toEqual([]);
   });
 });
+
+describe("a replay of almost a MiB", () => {
+  it("holds memory only until its client has it", async () => {
+    const key = freshKey();
+    await ask(call(1, "pay_largely"), { key });
+    for (let id = 2; id < 30; id += 1) {
+      const again = await ask(call(id, "pay_largely"), { key });
+      expect([again.status, textOf(again).slice(-10)]).toEqual([200, `"},"id":${id}}`.slice(-10)]);
+    }
+    expect(seen.payments).toBe(1);
+  });
+
+  it("that its client does not take makes room for others", async () => {
+    const key = freshKey();
+    await ask(call(1, "pay_largely"), { key });
+    const message = JSON.stringify(call(2, "pay_largely"));
+    const stalled = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const socket = connect(gateway.port, "127.0.0.1").pause();
+        await once(socket, "connect");
+        const head = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: ${key}\r\nContent-Type: application/json\r\n`;
+        socket.write(`${head}Content-Length: ${message.length}\r\n\r\n${message}`);
+        socket.on("error", () => undefined);
+        return socket;
+      }),
+    );
+    await until(async () => ((await ask(call(3, "pay_largely"), { key })).status === 200 ? true : null), "an answer");
+    for (let id = 4; id < 10; id += 1) expect((await ask(call(id, "pay_largely"), { key })).status).toBe(200);
+    for (const socket of stalled) socket.destroy();
+  });
+});
+
+// feature: problem-shapes begins
+describe("a problem of the gateway itself, for a client that finds its call by the id", () => {
+  const errorOf = (response: RawResponse): unknown => JSON.parse(textOf(response));
+
+  it("has the id of a call however large that is, and the form of the route that names its tool", async () => {
+    const large = await ask(call(5, "pay", { text: "x".repeat(300_000) }), { path: "/shaped" });
+    expect([large.status, errorOf(large)]).toMatchObject([200, { id: 5, error: { code: -32602 } }]);
+    const ship = await ask(call("s", "ship"), { path: "/shaped" });
+    expect([ship.status, errorOf(ship)]).toMatchObject([200, { id: "s", error: { code: -32000 } }]);
+  });
+
+  it("says of what is no JSON that it is none", async () => {
+    const answered = await ask("{", { path: "/shaped", key: freshKey() });
+    expect([answered.status, errorOf(answered)]).toMatchObject([400, { id: null, error: { code: -32700 } }]);
+  });
+
+  // feature: identities begins
+  it("has the id also where nobody knows who calls", async () => {
+    const key = freshKey();
+    const nobody = await ask(call(6, "pay"), { path: "/known", key });
+    expect([nobody.status, errorOf(nobody)]).toMatchObject([401, { id: 6, error: { code: 401 } }]);
+    const claims = { iss: "https://issuer.test", aud: "api", exp: 4_000_000_000, sub: "me" };
+    const token = [{ alg: "ES256", kid: "k" }, claims].map((part) =>
+      Buffer.from(JSON.stringify(part)).toString("base64url"),
+    );
+    const headers = [
+      ["Content-Type", "application/json"],
+      ["Authorization", `Bearer ${token.join(".")}.AAAA`],
+    ] as const;
+    const away = await ask(call(7, "pay"), { path: "/known", key, headers });
+    expect([away.status, errorOf(away)]).toMatchObject([200, { id: 7, error: { code: 503 } }]);
+    expect(headerValue(away, "retry-after")).not.toBeNull();
+  });
+  // feature: identities ends
+});
+// feature: problem-shapes ends
 
 describe("everything else", () => {
   it.each([

@@ -3,6 +3,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { answerMemory } from "../../../../src/kernel/body/held-answer.ts";
 import type { BodyRule } from "../../../../src/kernel/record/verdict.ts";
+import { EXCHANGE_CALL } from "../../../../src/kernel/request/message.ts";
 import { again, headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 
 const VERDICTS: readonly BodyRule[] = [
@@ -62,6 +63,25 @@ describe("an event stream", () => {
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ isReplay: true });
   });
 
+  it("is over soon after the response, although the server keeps it open with signs of life", async () => {
+    const bench = new ShardBench();
+    bench.origin = () => {
+      let isFirst = true;
+      const body = new ReadableStream({
+        type: "bytes",
+        async pull(controller) {
+          if (!isFirst) await scheduler.wait(50);
+          controller.enqueue(new TextEncoder().encode(isFirst ? PAID : ": alive\n\n"));
+          isFirst = false;
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    };
+    const head = callHead();
+    expect((await bench.send(messageOf(head))).text).toContain(PAID);
+    expect(await bench.send(messageOf(again(head)))).toMatchObject({ isReplay: true });
+  });
+
   it.each([
     ["ends", "ends"],
     ["breaks off", "breaks"],
@@ -113,6 +133,27 @@ describe("an event stream", () => {
     expect((await first).text).toBe(PROGRESS + refused);
     expect((await other).text).toBe(refused);
     expect(bench.calls).toHaveLength(1);
+  });
+
+  it("that was refused gives those who waited no session of the first caller", async () => {
+    const bench = new ShardBench();
+    const gate = { open: 0 };
+    bench.origin = () => {
+      const answer = streamed([response('"result":{"resultType":"input_required"}')], "ends", gate);
+      answer.headers.set("mcp-session-id", "first");
+      return answer;
+    };
+    const head = callHead({ rules: { duplicate: "wait", waitMs: 60_000, omitHeaders: ["mcp-session-id"] } });
+    const ask = (message: Uint8Array): Promise<Response> =>
+      bench.stub.fetch(EXCHANGE_CALL.url, { method: "POST", body: message });
+    const first = ask(messageOf(head));
+    await bench.called(1);
+    const other = ask(messageOf(again(head)));
+    await bench.stored(head.record.id);
+    gate.open = 10;
+    const answers = [await first, await other];
+    expect(answers.map(({ headers }) => headers.get("mcp-session-id"))).toEqual(["first", null]);
+    await Promise.all(answers.map((answer) => answer.text()));
   });
 
   it("whose response says that the outcome is open is given, and no other attempt follows", async () => {

@@ -46,7 +46,7 @@ const TO = { echo: "key", instance: "urn:uuid:1", caller: new Request("https://g
 
 function edited(body: string, type: string, callId: string | null): Promise<Response> {
   const headers = { "Content-Type": type, ETag: '"a"', "Content-Digest": "sha-256=:x:", "X-Own": "kept" };
-  return editReplay(new Response(body, { headers }), { ...TO, callId });
+  return editReplay(new Response(body, { headers: { ...headers, "Idempotent-Replayed": "true" } }), { ...TO, callId });
 }
 
 /** By another reader. Where a name is there twice, it says nothing. */
@@ -133,6 +133,24 @@ describe("an edited replay", () => {
     }
   });
 
+  it("of a call is no 202, which a notification got first: its client would wait for ever", async () => {
+    const first = (): Response => new Response(null, { status: 202, headers: { "Idempotent-Replayed": "true" } });
+    expect(await (await editReplay(first(), { ...TO, callId: "7" })).json()).toMatchObject({
+      code: "response-not-kept",
+      originalStatus: 202,
+    });
+    expect((await editReplay(first(), { ...TO, callId: null })).status).toBe(202);
+  });
+
+  it("that is no replay, because it was refused, does not say that the operation took effect", async () => {
+    const refused = new Response("x", { headers: { "Content-Type": "application/json", "Content-Encoding": "gzip" } });
+    const answer = await editReplay(refused, { ...TO, callId: "7" });
+    expect([answer.headers.get("retry-after"), await answer.json()]).toEqual([
+      "1",
+      expect.objectContaining({ code: "in-flight", retryable: true }),
+    ]);
+  });
+
   it.each([
     ["has no response", "text/event-stream", 'data: {"method":"x"}\n\n'],
     ["is larger than is read", "application/json", `{"id":1,"result":"${"x".repeat(1 << 20)}"}`],
@@ -179,6 +197,18 @@ describe("the events of a stream", () => {
       ),
       { numRuns: 2000 },
     );
+  });
+
+  it("are not held beyond the limit, however many lines an event has", () => {
+    const reader = new EventReader(100);
+    const lines = encoder.encode("data: y\n".repeat(100));
+    const events = Array.from({ length: 100 }, () => Array.from(reader.feed(lines))).flat();
+    expect(events).toEqual([]);
+    expect(reader.heldBytes).toBeLessThanOrEqual(110);
+    expect(Array.from(reader.feed(encoder.encode("\ndata: z\n\n")), ({ data }) => data?.byteLength ?? null)).toEqual([
+      null,
+      1,
+    ]);
   });
 
   it("are not held beyond the limit", () => {
