@@ -19,6 +19,7 @@ import {
   replayed,
   rulesBroken,
   story,
+  verifiedAt,
 } from "./story.ts";
 
 const RULE = "G10 accepted is kept";
@@ -164,6 +165,15 @@ describe("an answer of a monitor", () => {
   it("has no header that is said to the gateway alone", () => {
     const answer = replayed(done, { gatewayHeaders: ["idempotency-small"] });
     expect(rulesBroken(story(...kept, looked("m1", 5_000, answer)))).toEqual(["private headers"]);
+  });
+
+  it("may be marked as verified without a body that says by which answer, if the origin was asked", () => {
+    const marked = looked("m1", 5_000, replayed(done, { gatewayHeaders: ["idempotency-verified"], origin: null }));
+    const head = { ...marked, method: "HEAD" } as const;
+    const verified = verifiedAt(3, 3_000);
+    expect(rulesBroken(story(...kept, verified, head))).not.toContain("private headers");
+    expect(rulesBroken(story(...kept, head))).toContain("private headers");
+    expect(rulesBroken(story(...kept, verified, marked))).toContain("private headers");
   });
 });
 

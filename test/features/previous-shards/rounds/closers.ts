@@ -18,11 +18,11 @@ export interface ClosingRun {
   /** A deployment in use: its port, and the previous layouts that it lists. */
   readonly deployment: () => Promise<{ readonly port: number; readonly previous: readonly string[] }>;
   readonly isOver: () => boolean;
+  /** Called when a gateway has said that it closed a layout, in whole or in part. */
+  readonly onClosed: () => void;
 }
 
-/** Resolves to how many times a gateway has said that it closed a layout. */
-export async function closeLayouts({ deployment, isOver }: ClosingRun, random: Random): Promise<number> {
-  let closed = 0;
+export async function closeLayouts({ deployment, isOver, onClosed }: ClosingRun, random: Random): Promise<void> {
   const whole = new Set<string>();
   while (!isOver()) {
     await pause(random.int(...PAUSE_MS));
@@ -36,8 +36,7 @@ export async function closeLayouts({ deployment, isOver }: ClosingRun, random: R
       .then(async (response) => (response.ok ? v.parse(CLOSED, await response.json()).open : null))
       // Killed meanwhile. What it has closed stays closed.
       .catch(() => null);
-    if (open !== null) closed += 1;
+    if (open !== null) onClosed();
     if (open === 0) whole.add(layout);
   }
-  return closed;
 }

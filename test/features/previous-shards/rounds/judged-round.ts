@@ -26,6 +26,8 @@ export const LEFT_OUT = [
   "claims",
   "deliveries",
   "lanes",
+  // Its objects have a layout of their own.
+  "observe",
 ];
 
 export function roundDimensions(): Dimensions {

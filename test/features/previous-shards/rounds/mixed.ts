@@ -68,7 +68,10 @@ const PHASES: readonly { readonly from: number; readonly names: readonly Name[] 
 
 const OPERATORS = 2;
 
-/** How many times its requests a round sends at most until each point has stopped it. */
+/** How often layouts are closed in a round, if there are any. */
+const CLOSES = 6;
+
+/** How many times its requests a round sends at most until each point has stopped it, and layouts were closed so often. */
 const MOST_TIMES = 5;
 
 export interface RoundOptions {
@@ -130,10 +133,11 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   const stopPulse = await watchPulse(workers[0]?.port ?? 0, stateDir, report);
   const progress = new Progress("requests", requests);
   try {
-    // How often a point is reached in so many requests depends on the machine: a round goes on until each was reached, within reason.
-    const isStruck = (): boolean =>
-      POINTS.every((point) => options.kills[point] === 0 || box.killed()[point] > 0) || sent >= MOST_TIMES * requests;
-    const isOver = (): boolean => sent >= requests && isStruck();
+    // How often a point is reached, and a layout closed, in so many requests depends on the machine: a round goes on until both were, within reason.
+    const wanted = workers.some(({ previous }) => previous.length > 0) ? CLOSES : 0;
+    const isDone = (): boolean =>
+      closed >= wanted && POINTS.every((point) => options.kills[point] === 0 || box.killed()[point] > 0);
+    const isOver = (): boolean => sent >= requests && (isDone() || sent >= MOST_TIMES * requests);
     const pick = async (chance: Random): Promise<PlannedWorker> => {
       await box.up();
       return pickWorker(workers, sent / requests, chance);
@@ -148,7 +152,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       ...Array.from({ length: dimensions.has("operators") ? OPERATORS : 0 }, (_, n) =>
         runOperator(run, createRandom(seed, `operator ${n}`)),
       ),
-      closeLayouts({ deployment: () => pick(closing), isOver }, closing).then((count) => (closed = count)),
+      closeLayouts({ deployment: () => pick(closing), isOver, onClosed: () => (closed += 1) }, closing),
       box.killUntil(isOver, () => progress.show(sent)),
     ]);
     await origin.tell("calm");
