@@ -3,9 +3,11 @@
 
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
 
 /** How long `stop` waits for a clean exit. */
 const STOP_MS = 5_000;
+const POLL_MS = 10;
 
 export interface ProcessGroup {
   readonly pid: number;
@@ -16,7 +18,7 @@ export interface ProcessGroup {
   readonly exited: Promise<void>;
   /** SIGKILL to every member. */
   readonly kill9: () => Promise<void>;
-  /** SIGTERM to every member, SIGKILL after five seconds. */
+  /** SIGTERM to every member, SIGKILL after five seconds. Resolves when all are gone: `npx` ends before the program that it runs. */
   readonly stop: () => Promise<void>;
 }
 
@@ -57,11 +59,12 @@ export async function spawnGroup(
   child.stderr.on("data", collect);
 
   let hasExited = false;
+  let isStopping = false;
   const exited = new Promise<void>((resolve) => {
     child.once("exit", () => {
       hasExited = true;
       // When the leader dies, its children must not stay behind.
-      signalGroup(pid, "SIGKILL");
+      if (!isStopping) signalGroup(pid, "SIGKILL");
       running.delete(pid);
       watcher.kill("SIGKILL");
       resolve();
@@ -78,9 +81,16 @@ export async function spawnGroup(
       await exited;
     },
     async stop() {
+      isStopping = true;
       if (!hasExited) signalGroup(pid, "SIGTERM");
-      const timer = setTimeout(() => signalGroup(pid, "SIGKILL"), STOP_MS);
+      let wasKilled = false;
+      const timer = setTimeout(() => {
+        signalGroup(pid, "SIGKILL");
+        wasKilled = true;
+      }, STOP_MS);
       await exited;
+      // A member that nobody reaps counts as one that is left.
+      while (!wasKilled && signalGroup(pid, 0)) await pause(POLL_MS);
       clearTimeout(timer);
     },
   };
@@ -96,10 +106,13 @@ function watch(pid: number): ChildProcess {
   return watcher;
 }
 
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
+/** Returns whether any process is left. */
+function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-pid, signal);
+    return true;
   } catch {
     // ESRCH: no process is left.
+    return false;
   }
 }
