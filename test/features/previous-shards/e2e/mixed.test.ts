@@ -12,7 +12,7 @@ const COMMON = { clients: 32, dimensions: roundDimensions() };
 it("forgets no key while layouts follow each other, are closed and rolled back", { timeout: 600_000 }, async () => {
   const { violations, summary, killed, closed } = await judgedRound({
     seed: "four-layouts",
-    requests: 4_000,
+    requests: 2_000,
     kills: killsAtEach(4),
     plan: "listed",
     main: await rigEntry(),
@@ -26,7 +26,7 @@ it("forgets no key while layouts follow each other, are closed and rolled back",
 
 it.each(FAULTS)("finds: $name", { timeout: 240_000 }, async ({ patches, plan, killsAt }) => {
   const kills = killsAtEach(4, killsAt);
-  const options = { seed: "planted", requests: 4_000, kills, plan, ...COMMON };
+  const options = { seed: "planted", requests: 1_200, kills, plan, ...COMMON };
   const { violations } = await judgedRound({ ...options, main: await rigEntry(patches) });
   // A forgotten key is a second attempt at the origin, which breaks one of these or more, by what became of the first.
   expect(violations.map(({ rule }) => rule.slice(0, 2)).filter((rule) => /^G[236]$/.test(rule))).not.toEqual([]);

@@ -5,6 +5,7 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PLACE_BINDING } from "../../../../src/kernel/config/read.ts";
 import { bundleWorker } from "../../../../src/serve/bundle.ts";
 import {
   type VariableValue,
@@ -140,7 +141,7 @@ async function configText(
   }
   services.push(
     `(name = "state", disk = (path = ${quoteText(stateDir)}, writable = true))`,
-    '(name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true)))',
+    '(name = "internet", network = (allow = ["private"]))',
   );
   if (bucketPort !== undefined) {
     services.push(`(name = "bodies", external = (address = "127.0.0.1:${bucketPort}", http = ()))`);
@@ -173,7 +174,7 @@ async function workerText(
     `compatibilityDate = ${quoteText(compatibility.date)}`,
     `compatibilityFlags = [${compatibility.flags.map(quoteText).join(", ")}]`,
     'globalOutbound = "internet"',
-    `bindings = [${[...bindings, ...variableList(vars)].join(", ")}]`,
+    `bindings = [${[...bindings, ...variableList({ [PLACE_BINDING]: "local", ...vars })].join(", ")}]`,
     ...more,
   ];
   return members.join(",\n");

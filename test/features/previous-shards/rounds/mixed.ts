@@ -69,7 +69,7 @@ const PHASES: readonly { readonly from: number; readonly names: readonly Name[] 
 const OPERATORS = 2;
 
 /** How often layouts are closed in a round, if there are any. */
-const CLOSES = 6;
+const CLOSES = 4;
 
 /** How many times its requests a round sends at most until each point has stopped it, and layouts were closed so often. */
 const MOST_TIMES = 5;
