@@ -83,15 +83,13 @@ export async function spawnGroup(
     async stop() {
       isStopping = true;
       if (!hasExited) signalGroup(pid, "SIGTERM");
-      let wasKilled = false;
-      const timer = setTimeout(() => {
-        signalGroup(pid, "SIGKILL");
-        wasKilled = true;
-      }, STOP_MS);
+      const timer = setTimeout(() => signalGroup(pid, "SIGKILL"), STOP_MS);
+      const giveUpAt = Date.now() + STOP_MS;
       await exited;
       // A member that nobody reaps counts as one that is left.
-      while (!wasKilled && signalGroup(pid, 0)) await pause(POLL_MS);
+      while (Date.now() < giveUpAt && signalGroup(pid, 0)) await pause(POLL_MS);
       clearTimeout(timer);
+      signalGroup(pid, "SIGKILL");
     },
   };
 }
