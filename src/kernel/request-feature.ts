@@ -12,7 +12,8 @@ import type { HeadersView } from "./request/headers.ts";
 import type { PartValue } from "./request/key-places.ts";
 import type { Fetcher, PassOn, PassTap } from "./request/pass-through.ts";
 import type { HeldBody, HeldOrFlowing } from "./request/body.ts";
-import type { CallerProofs } from "./request/scope.ts";
+import type { ReadPorts } from "./request/exchange-request.ts";
+import { type CallerProofs, NO_PROOFS } from "./request/scope.ts";
 import type { WaitUntil } from "./request/shared-work.ts";
 import type { WaitingCaller } from "./request/time-slicer.ts";
 
@@ -181,4 +182,19 @@ export interface ReadingFunctions {
   readonly editReplay?: EditReplay;
   /** Without it multipart bodies are compared byte by byte. */
   readonly canonicalMultipart?: CanonicalMultipart;
+}
+
+/** The ports that features fill, as far as they are there. */
+export function readingFeatures(functions: ReadingFunctions, ports: ProverPorts): Omit<ReadPorts, "encryptions"> {
+  const { callerProver, keySearch, graphqlReader, callSearch } = functions;
+  const { editReplay, makeContentKey, canonicalMultipart, shapeProblem } = functions;
+  return {
+    proveCaller: callerProver?.(ports) ?? (() => Promise.resolve(NO_PROOFS)),
+    ...(keySearch === undefined ? null : { searchKey: keySearch(graphqlReader ?? null) }),
+    ...(makeContentKey === undefined ? null : { makeContentKey }),
+    ...(callSearch === undefined ? null : { searchCall: callSearch }),
+    ...(editReplay === undefined ? null : { editReplay }),
+    ...(canonicalMultipart === undefined ? null : { canonicalMultipart }),
+    ...(shapeProblem === undefined ? null : { shapeProblem }),
+  };
 }

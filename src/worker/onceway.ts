@@ -10,7 +10,7 @@ import { EncryptionDeriver } from "../kernel/encryption/encryption.ts";
 import { NO_AUDIT_LOG } from "../operator/audited.ts";
 import { createOperate, operatorTokens } from "../operator/operate.ts";
 import { CONFIGURATION_RETRY_MS } from "../kernel/record/delivery.ts";
-import { readingFeatures } from "../kernel/request/reading-features.ts";
+import { readingFeatures } from "../kernel/request-feature.ts";
 import { tokenSpotter } from "../kernel/request/token-auth.ts";
 import { ShardOperator } from "../operator/shard-operator.ts";
 import { ShardDirectory } from "../operator/shards.ts";

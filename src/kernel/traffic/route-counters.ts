@@ -144,6 +144,17 @@ export function countsOf(
   return COUNTED_NAMES[what].map((name) => [name, numbers.counts[what]?.[name] ?? 0] as const);
 }
 
+/** The numbers of routes that have counted, and zeros of those on the list that have not: `increase()` misses the first value of a new series. */
+export function countedOrListed(
+  totals: readonly RouteNumbers[],
+  paths: readonly string[],
+  hasCounted: (numbers: RouteNumbers) => boolean,
+): readonly RouteNumbers[] {
+  const counted = totals.filter(hasCounted);
+  const missing = [...new Set(paths)].filter((path) => !counted.some(({ route }) => route === path));
+  return [...counted, ...missing.map((path) => new RouteCounters(path).numbers)];
+}
+
 /** Adds up the numbers of each route. */
 export function addedUp(all: readonly RouteNumbers[]): readonly RouteNumbers[] {
   const sums = new Map<string, RouteCounters>();

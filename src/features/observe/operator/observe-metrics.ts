@@ -1,19 +1,17 @@
-// The metrics of routes on trial. Every such route has all its series from the first scrape on, because `increase()` misses the first value of a new one.
+// The metrics of routes on trial.
 
 import type { Route } from "../../../kernel/config/resolved.ts";
-import { countsOf, RouteCounters, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
+import { countedOrListed, countsOf, type RouteNumbers } from "../../../kernel/traffic/route-counters.ts";
 import type { MetricsFeature } from "../../../kernel/worker-feature.ts";
 import { type MetricFamily, metricSample } from "../../../operator/exposition.ts";
 
 export function observeMetrics(routes: readonly Pick<Route, "path" | "trial">[]): MetricsFeature {
-  const onTrial = [...new Set(routes.flatMap(({ path, trial }) => (trial === null ? [] : [path])))];
-  return { name: "observe", counted: (totals) => families(onTrial, totals) };
+  const paths = routes.flatMap(({ path, trial }) => (trial === null ? [] : [path]));
+  return { name: "observe", counted: (totals) => families(paths, totals) };
 }
 
-function families(onTrial: readonly string[], totals: readonly RouteNumbers[]): readonly MetricFamily[] {
-  const counted = totals.filter(({ counts }) => counts.sightings !== undefined);
-  const missing = onTrial.filter((path) => !counted.some(({ route }) => route === path));
-  const all = [...counted, ...missing.map((path) => new RouteCounters(path).numbers)];
+function families(paths: readonly string[], totals: readonly RouteNumbers[]): readonly MetricFamily[] {
+  const all = countedOrListed(totals, paths, ({ counts }) => counts.sightings !== undefined);
   return [
     {
       name: "onceway_observed_total",

@@ -11,7 +11,7 @@ import type { MonitorQuestion } from "../../../../src/features/accepted/monitor-
 import { MONITOR_CALL, NO_MONITOR_STATUS } from "../../../../src/features/accepted/monitor-question.ts"; // feature: previous-shards
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import type { AskMonitor } from "../../../../src/features/accepted/monitor.ts";
-import { readingFeatures } from "../../../../src/kernel/request/reading-features.ts";
+import { readingFeatures } from "../../../../src/kernel/request-feature.ts";
 import { monitorFeature } from "../../../../src/features/accepted/worker.ts";
 import { monitorAsker } from "../../../../src/features/accepted/worker.ts"; // feature: previous-shards
 import type { ProtectPorts } from "../../../../src/kernel/request/protect.ts";

@@ -17,14 +17,13 @@ import { layoutName } from "../../../../src/kernel/config/layout.ts";
 import { configuredHeaders, readMessage } from "../../../../src/features/queues/queue-message.ts"; // feature: queues
 import { EncryptionDeriver } from "../../../../src/kernel/encryption/encryption.ts";
 import { readExchange } from "../../../../src/kernel/request/exchange-request.ts";
-import { readingFeatures } from "../../../../src/kernel/request/reading-features.ts";
 import { canonicalMultipart } from "../../../../src/features/forms/worker.ts"; // feature: forms
 import { graphqlReader } from "../../../../src/features/graphql/worker.ts"; // feature: graphql
 import { callerProver } from "../../../../src/features/identities/worker.ts"; // feature: identities
 import { callSearch } from "../../../../src/features/json-rpc/worker.ts"; // feature: json-rpc
 import { keySearch } from "../../../../src/features/key-sources/worker.ts"; // feature: key-sources
 import { decideTrial } from "../../../../src/features/observe/key-share.ts"; // feature: observe
-import type { DivertRequest, ReadingFunctions } from "../../../../src/kernel/request-feature.ts";
+import { type DivertRequest, readingFeatures, type ReadingFunctions } from "../../../../src/kernel/request-feature.ts";
 import { intentReader } from "../../../../src/kernel/request/intent.ts";
 import type { Route } from "../../../../src/kernel/config/resolved.ts";
 import type { NamesIn, OriginCall } from "../../../../src/kernel/request/message.ts";
