@@ -1,7 +1,7 @@
 // The shapes of the commerce protocols and of JSON-RPC, as data. Texts in quotation marks are those of the protocols, and they count.
 //
 //   acp   Agentic Commerce Protocol, rfcs/rfc.agentic_checkout.md, sections 6.1 and 6.4, and the schema `Error` of its OpenAPI document
-//   ucp   Universal Commerce Protocol, docs/specification/signatures.md (error responses, Replay Protection)
+//   ucp   Universal Commerce Protocol, docs/specification/signatures.md (error responses, Replay Protection), identity-linking.md (error handling)
 //   adcp  Ad Context Protocol, docs/building/operating/transport-errors.mdx (MCP binding)
 
 import {
@@ -106,9 +106,9 @@ const UCP: Pick<ShapeSource, "default" | "words"> = {
     "key-invalid": KEY_INVALID,
     "key-reused": { ...CONFLICT, status: 409 },
     "in-flight": IN_FLIGHT,
-    "credential-invalid": { code: "signature_invalid" },
-    "credential-invalid.missing": { code: "signature_missing" },
+    "credential-invalid": { code: "identity_required" },
     "credential-invalid.signature-missing": { code: "signature_missing" },
+    "credential-invalid.signature-invalid": { code: "signature_invalid" },
     "credential-invalid.key-not-found": { code: "key_not_found" },
     "credential-invalid.digest-invalid": { code: "digest_mismatch", status: 400 },
     "credential-invalid.algorithm-unsupported": { code: "algorithm_unsupported", status: 400 },

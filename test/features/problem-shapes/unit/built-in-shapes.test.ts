@@ -115,8 +115,8 @@ describe("ucp", () => {
     ["store", 503, "store_unavailable"],
     ["identity", 503, "identity_unavailable"],
     ["profile", 424, "profile_unreachable"],
-    ["nobody", 401, "signature_missing"],
-    ["stranger", 401, "signature_invalid"],
+    ["nobody", 401, "identity_required"],
+    ["stranger", 401, "identity_required"],
   ])("%s: %i, %s, also over MCP", async (problem, status, code) => {
     const answer = await answerOf(problem, "ucp");
     expect(answer.status).toBe(status);
