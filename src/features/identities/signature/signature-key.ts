@@ -13,8 +13,6 @@ interface Algorithm {
   readonly verifyParams: Parameters<typeof crypto.subtle.verify>[0];
 }
 
-const POINT = ["kty", "crv", "x", "y"] as const;
-
 const ED25519: Algorithm = {
   name: "ed25519",
   jwa: ["EdDSA", "Ed25519"],
@@ -22,20 +20,8 @@ const ED25519: Algorithm = {
   keyParams: { name: "Ed25519" },
   verifyParams: { name: "Ed25519" },
 };
-const ES256: Algorithm = {
-  name: "ecdsa-p256-sha256",
-  jwa: ["ES256"],
-  members: POINT,
-  keyParams: { name: "ECDSA", namedCurve: "P-256" },
-  verifyParams: { name: "ECDSA", hash: "SHA-256" },
-};
-const ES384: Algorithm = {
-  name: "ecdsa-p384-sha384",
-  jwa: ["ES384"],
-  members: POINT,
-  keyParams: { name: "ECDSA", namedCurve: "P-384" },
-  verifyParams: { name: "ECDSA", hash: "SHA-384" },
-};
+const ES256 = ecdsa("ecdsa-p256-sha256", "ES256", "P-256", "SHA-256");
+const ES384 = ecdsa("ecdsa-p384-sha384", "ES384", "P-384", "SHA-384");
 const PS512: Algorithm = {
   name: "rsa-pss-sha512",
   jwa: ["PS512"],
@@ -43,6 +29,16 @@ const PS512: Algorithm = {
   keyParams: { name: "RSA-PSS", hash: "SHA-512" },
   verifyParams: { name: "RSA-PSS", saltLength: 64 },
 };
+
+function ecdsa(name: string, jwa: string, namedCurve: string, hash: string): Algorithm {
+  return {
+    name,
+    jwa: [jwa],
+    members: ["kty", "crv", "x", "y"],
+    keyParams: { name: "ECDSA", namedCurve },
+    verifyParams: { name: "ECDSA", hash },
+  };
+}
 
 /** The smallest modulus that counts (RFC 7518, section 3.5), in the characters of its base64url. */
 const MIN_MODULUS_LENGTH = Math.ceil((2048 / 8 / 3) * 4);

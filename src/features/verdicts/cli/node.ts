@@ -5,7 +5,7 @@ import { allRoutes } from "../../../kernel/config/resolved.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { matchesStatus } from "../../../kernel/record/outbox.ts";
 import { type BodyRule, judgeAttempt } from "../../../kernel/record/verdict.ts";
-import { ruleEntries, ruleTexts, verdictEntries, verdictTexts } from "../settings/verdict-entries.ts";
+import { ruleEntries, ruleTexts, verdictEntries, verdictTexts } from "../settings/feature.ts";
 
 export const verdictsNode: NodeFeature = {
   name: "verdicts",
