@@ -4,7 +4,7 @@
 // proved is refused; nothing of it is forwarded, and it learns nothing of any record.
 
 import type { CredentialPart, Identity } from "../../kernel/config/identity.ts";
-import type { CredentialFault } from "../../kernel/record/problem.ts";
+import type { CredentialFault } from "../../kernel/record/caller-problem.ts";
 import type { HeaderPairs } from "../../kernel/request/headers.ts";
 import { OriginAsker } from "./identity-ask.ts";
 import { SignatureProver, UNSIGNED } from "./signature/signature-prover.ts";

@@ -19,6 +19,8 @@ export interface ProblemDescription {
   readonly members: Readonly<Record<string, number | string>>;
 }
 
+export const NOTHING_SENT = "Nothing was sent to the API.";
+
 export function notRetryable(status: number, title: string, detail: string): ProblemDescription {
   return { status, title, detail, retryable: false, safeNewKey: false, retryAfterSeconds: null, members: {} };
 }

@@ -1,11 +1,12 @@
 // Every error that the gateway itself reports, each with its evidence, and the one function that turns it into what a
 // client reads (RFC 9457). No text here may reveal anything about a stored response except its status.
 
+import { type CallerProblem, describeCallerProblem } from "./caller-problem.ts";
 import { type ConsumerProblem, describeConsumerProblem } from "./consumer-problem.ts";
 import { describeMonitorProblem, type MonitorProblem } from "./monitor-problem.ts";
 import { describeOperatorProblem, type OperatorProblem } from "./operator-problem.ts";
 import { describeOriginProblem, KEEP_THE_KEY, type OriginProblem } from "./origin-problem.ts";
-import { notRetryable, type ProblemDescription, retryableProblem, withFault } from "./problem-details.ts";
+import { NOTHING_SENT, notRetryable, type ProblemDescription, retryableProblem, withFault } from "./problem-details.ts";
 
 export type Problem = ClientProblem | MonitorProblem | OperatorProblem | ConsumerProblem;
 
@@ -42,10 +43,7 @@ export type ClientProblem =
   | { readonly code: "body-too-large"; readonly limitBytes: number; readonly holds?: "key" | "scope" | "signature" }
   | OriginProblem
   | { readonly code: "store-unavailable" }
-  /** `signature`: the credential is a signature of the request itself. */
-  | { readonly code: "credential-invalid"; readonly why: CredentialFault; readonly signature?: SignatureFault }
-  /** `isProfile`: the document with the keys of the caller's agent cannot be fetched. */
-  | { readonly code: "identity-unavailable"; readonly retryAfterMs: number; readonly isProfile?: true }
+  | CallerProblem
   /** How many problems the log lists. The problems themselves stay there, because they may name internal addresses. */
   | { readonly code: "configuration-invalid"; readonly problemCount: number };
 
@@ -53,25 +51,7 @@ export type ClientProblem =
 export const KEY_FROM_CONTENT =
   "The idempotency key was made from the content of this request, which has none: for a second operation send a key of your own.";
 
-/** What is wrong with a credential, as far as its caller may know. */
-export type CredentialFault = "missing" | "expired" | "invalid";
-
-/** What is wrong with a request's signature. Its client may know all of it: it is about nothing but that request, and the keys that its agent publishes. */
-export interface SignatureFault {
-  readonly fault:
-    | "signature-missing"
-    | "signature-invalid"
-    | "key-not-found"
-    | "digest-invalid"
-    | "algorithm-unsupported"
-    | "profile-not-trusted";
-  /** A sentence. */
-  readonly reason: string;
-}
-
 export type ClientProblemCode = ClientProblem["code"];
-
-const NOTHING_SENT = "Nothing was sent to the API.";
 
 /** How soon a client may retry when the store did not answer: long enough for an object to restart elsewhere. */
 const STORE_RETRY_SECONDS = 1;
@@ -81,12 +61,6 @@ const REPEATED_CONTENT = notRetryable(
   "Request repeats an earlier one",
   "This request has no idempotency key of its own, and its caller has sent an equal one shortly before, which has been answered or is in flight. Nothing was sent to the API. If this is a retry, read the outcome from the API; for a second operation send a key of your own.",
 );
-
-const FAULTS: Readonly<Record<CredentialFault, string>> = {
-  missing: "This operation requires a credential, and the request has none.",
-  expired: "The credential of this request has expired.",
-  invalid: "The credential of this request is not valid here.",
-};
 
 type Of<Code extends ClientProblemCode> = Extract<ClientProblem, { code: Code }>;
 
@@ -147,31 +121,6 @@ export function describeProblem(problem: Problem): ProblemDescription {
     case "record-not-found":
     case "change-refused":
       return { ...describeOperatorProblem(problem), safeNewKey: null };
-  }
-}
-
-/** Nobody knows whose request it is. Nothing is stored or sent. */
-function describeCallerProblem(problem: Of<"credential-invalid" | "identity-unavailable">): ProblemDescription {
-  switch (problem.code) {
-    case "credential-invalid": {
-      const { why, signature } = problem;
-      const details = notRetryable(
-        401,
-        "Credential invalid",
-        `${signature?.reason ?? FAULTS[why]} ${NOTHING_SENT} Send the same request with the same key and a valid ${signature === undefined ? "credential" : "signature"} of the same caller.`,
-      );
-      return withFault(details, signature?.fault ?? null);
-    }
-    case "identity-unavailable":
-      return withFault(
-        retryableProblem(
-          503,
-          "Identity unavailable",
-          `The gateway cannot find out whose credential this is at the moment${problem.isProfile === true ? ", because it cannot fetch the keys of its agent" : ""}. ${NOTHING_SENT} Send the same request again later, with the same key.`,
-          problem.retryAfterMs,
-        ),
-        problem.isProfile === true ? "profile-unreachable" : null,
-      );
   }
 }
 

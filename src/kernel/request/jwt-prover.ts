@@ -4,7 +4,8 @@
 
 import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose";
 import type { TrustedIssuer } from "../config/trusted-issuer.ts";
-import type { ClientProblem, CredentialFault } from "../record/problem.ts";
+import type { CredentialFault } from "../record/caller-problem.ts";
+import type { ClientProblem } from "../record/problem.ts";
 import { callerIdAt } from "./read-json.ts";
 import { digest } from "./digest.ts";
 import { ExpiringCache } from "./expiring-cache.ts";

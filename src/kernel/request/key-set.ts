@@ -75,9 +75,9 @@ export class KeySet<Keys> {
     return !this.hasKeys(now) && now - this.#failedAt >= FAILED_MS && !this.#fetches.isRunning(this.#url);
   }
 
-  /** Whether `newerKeys` may ask the issuer, or somebody does so already. */
-  mayAskAgain(now: number): boolean {
-    return now - this.#unknownAt >= this.#pauses.unknownMs || this.#fetches.isRunning(this.#url);
+  /** How long until `newerKeys` may ask the issuer; 0 also while somebody does so already. */
+  pauseMs(now: number): number {
+    return this.#fetches.isRunning(this.#url) ? 0 : Math.max(0, this.#unknownAt + this.#pauses.unknownMs - now);
   }
 
   /** The keys to try. */
@@ -102,10 +102,9 @@ export class KeySet<Keys> {
   async newerKeys(): Promise<FoundKeySet<Keys>> {
     const { unknownMs } = this.#pauses;
     const now = Date.now();
-    const pauseMs = this.#unknownAt + unknownMs - now;
-    const isBusy = this.#fetches.isRunning(this.#url);
-    if (pauseMs > 0 && !isBusy) return { kind: "unavailable", retryAfterMs: pauseMs };
-    if (!isBusy) this.#unknownAt = now;
+    const pauseMs = this.pauseMs(now);
+    if (pauseMs > 0) return { kind: "unavailable", retryAfterMs: pauseMs };
+    if (!this.#fetches.isRunning(this.#url)) this.#unknownAt = now;
     const isNew = await this.#fetch();
     return isNew && this.#known !== null
       ? { kind: "keys", keys: this.#known.keys, isNew }

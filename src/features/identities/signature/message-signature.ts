@@ -10,7 +10,7 @@ import {
   serializeInnerList,
   serializeItem,
 } from "structured-headers";
-import type { SignatureFault } from "../../../kernel/record/problem.ts";
+import type { SignatureFault } from "../../../kernel/record/caller-problem.ts";
 import { declaredLength, type HeadersView } from "../../../kernel/request/headers.ts";
 
 /** A request as its signer knows it. */

@@ -6,7 +6,8 @@
 
 import type { AgentHeader, SignatureRule } from "../../../kernel/config/identity.ts";
 import { keyHeaders } from "../../../kernel/config/key-source.ts";
-import type { ClientProblem, SignatureFault } from "../../../kernel/record/problem.ts";
+import type { SignatureFault } from "../../../kernel/record/caller-problem.ts";
+import type { ClientProblem } from "../../../kernel/record/problem.ts";
 import type { CallerRequest } from "../../../kernel/request-feature.ts";
 import { sha256 } from "../../../kernel/request/digest.ts";
 import { isHost, requestedHost } from "../../../kernel/request/host.ts";
@@ -45,8 +46,8 @@ export class SignatureProver {
   async prove(request: CallerRequest): Promise<CallerProof> {
     const message = messageOf(request);
     let firstFault: Fault | null = null;
-    /** Of a signature that is good at another time: whoever sends it twice must not become another caller. */
-    let untimelyUrl: string | null = null;
+    /** Of a signature that is good at another time, or may be by a key that is not known yet: whoever sends it twice must not become another caller. */
+    let undecidedUrl: string | null = null;
     for (const signature of readSignatures(message)) {
       if ("fault" in signature) {
         firstFault ??= { why: "invalid", signature };
@@ -57,17 +58,18 @@ export class SignatureProver {
         firstFault ??= { why: "invalid", signature: found };
         continue;
       }
-      if (untimelyUrl !== null && untimelyUrl !== found.url) continue;
+      if (undecidedUrl !== null && undecidedUrl !== found.url) continue;
       const untimely = untimelyFault(signature);
       if (untimely !== null) {
         firstFault ??= untimely;
-        untimelyUrl ??= found.url;
+        undecidedUrl ??= found.url;
         continue;
       }
       const proved = await this.#verify(signature, found);
       if (proved === "proved") return { value: found.url, checkBody: bodyCheck(signature, message) };
       // The next signature may name another caller, and a retry would then act again.
       if ("problem" in proved) return proved;
+      if (proved.retryAfterMs !== undefined) undecidedUrl ??= found.url;
       firstFault ??= { why: "invalid", signature: proved };
     }
     return firstFault === null ? UNSIGNED : refuse(firstFault);
@@ -138,7 +140,9 @@ async function tryNewer(signature: MessageSignature, set: AgentKeySet, isNew: bo
     fault: "key-not-found",
     reason: `The keys of its agent have none for the signature "${signature.label}"; for a new key they are fetched once a minute.`,
   };
-  if (isNew || !set.mayAskAgain(Date.now())) return unknown;
+  if (isNew) return unknown;
+  const pauseMs = set.pauseMs(Date.now());
+  if (pauseMs > 0) return { ...unknown, retryAfterMs: pauseMs };
   const newer = await set.newerKeys();
   if (newer.kind === "unavailable") return unreachable(newer.retryAfterMs);
   const tried = await tryKeys(signature, newer.keys);

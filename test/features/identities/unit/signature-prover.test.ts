@@ -472,6 +472,32 @@ describe("the documents with keys", () => {
     expect(scene.fetched).toHaveLength(3);
   });
 
+  it("may have a new key that is not looked for now: its signature makes nobody another caller meanwhile", async () => {
+    const scene = sceneOf();
+    const next = await makeAgentKey("ES256", "next");
+    await asked(scene, PROFILE);
+    await scene.who(await signRequest(requestOf(), await makeAgentKey("ES256", "unknown")));
+    scene.answers.set(PROFILE, keysAnswer(platform, next));
+    const headers = [
+      ...requestOf().headers,
+      ["Signature-Agent", 'sig2="https://bots.example/jwks";type=jwks_uri'],
+      ["Content-Digest", await contentDigest(BODY)],
+    ] as const;
+    const request = requestOf({ headers });
+    const now = Math.floor(Date.now() / 1000);
+    const signed = withSignatures(
+      headers,
+      await makeSignature(request, next),
+      await makeSignature(request, bot, {
+        label: "sig2",
+        params: `;created=${now};expires=${now + 600};tag="web-bot-auth"`,
+      }),
+    );
+    expect(await scene.who(signed)).toBe("key-not-found");
+    vi.advanceTimersByTime(60_000);
+    expect(await scene.who(signed)).toBe(PROFILE);
+  });
+
   it.each([
     ["404", () => new Response(null, { status: 404 })],
     ["a redirect", () => new Response(null, { status: 302, headers: { location: OTHER } })],
