@@ -36,6 +36,8 @@ interface OpenContainer {
   readonly pointers: readonly number[];
   /** Those that end at it. */
   readonly ends: readonly number[];
+  /** Of an array: those that lead on, by their next tokens. */
+  readonly byToken: ReadonlyMap<string | undefined, readonly number[]>;
   /** Those that lead on through a member that has been read. */
   readonly taken: Set<number>;
   /** The pointers of the value that comes next. */
@@ -60,6 +62,7 @@ const FIRST_NAME: Expected = { ...NAME, isEnd: true };
 const COMMA_OR_END: Expected = { ...NOTHING, isComma: true, isEnd: true };
 
 const NO_POINTERS: readonly number[] = [];
+const NO_TOKENS: OpenContainer["byToken"] = new Map();
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -119,12 +122,15 @@ export function* findPlaces(
       at = colon + 1;
       continue;
     } else if (expected.isValue) {
-      const own = ownPointers(inner, { depth: open.length, pointers });
+      const own = ownPointers(inner, pointers);
       const ends = own.length === 0 ? own : own.filter((number) => pointers[number]?.length === open.length);
       if (sign === "{" || sign === "[") {
         if (open.length === MAX_JSON_DEPTH) return "too deep";
         const isArray = sign === "[";
-        open.push({ isArray, from: at, pointers: own, ends, taken: new Set(), next: [], index: 0 });
+        // An array has many elements, and asks for none of them one by one.
+        const depth = open.length;
+        const byToken = isArray && own.length > 0 ? Map.groupBy(own, (number) => pointers[number]?.[depth]) : NO_TOKENS;
+        open.push({ isArray, from: at, pointers: own, ends, byToken, taken: new Set(), next: [], index: 0 });
         expected = isArray ? FIRST_ELEMENT : FIRST_NAME;
         at += 1;
         continue;
@@ -148,12 +154,11 @@ interface Matching {
 }
 
 /** The pointers that lead to a value in `inner`; without it, to the whole text. */
-function ownPointers(inner: OpenContainer | undefined, { depth, pointers }: Matching): readonly number[] {
+function ownPointers(inner: OpenContainer | undefined, pointers: readonly unknown[]): readonly number[] {
   if (inner === undefined) return [...pointers.keys()];
   if (!inner.isArray) return inner.next;
-  if (inner.pointers.length === 0) return NO_POINTERS;
-  const token = String(inner.index);
-  return inner.pointers.filter((number) => pointers[number]?.[depth - 1] === token);
+  if (inner.byToken.size === 0) return NO_POINTERS;
+  return inner.byToken.get(String(inner.index)) ?? NO_POINTERS;
 }
 
 /** The pointers that lead to the member of this name. Those for which another one stands already become ambiguous. */
