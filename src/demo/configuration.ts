@@ -43,13 +43,25 @@ key = "optional"
 duplicate = "wait"
 `;
 
+/** The tool of the shop that agents pay in; all other calls pass. */
+const MCP_ROUTES = `
+[[vars.ROUTES]]
+path = "/mcp"
+jsonrpc = { tools = ["pay"] }
+unknown = "hold"
+duplicate = "wait"        # the second call gets the answer of the first, as soon as that has one
+problems = "jsonrpc"
+`;
+
+const ROUTES = { demo: DEMO_ROUTES, own: OWN_ROUTES, mcp: MCP_ROUTES };
+
 export interface DemoConfiguration {
   readonly projectDir: string;
   readonly originUrl: string;
-  readonly isOwnOrigin: boolean;
+  readonly routes: keyof typeof ROUTES;
 }
 
-export function demoConfiguration({ projectDir, originUrl, isOwnOrigin }: DemoConfiguration): string {
+export function demoConfiguration({ projectDir, originUrl, routes }: DemoConfiguration): string {
   return `name = "onceway-demo"
 main = ${quote(join(projectDir, "src/index.ts"))}
 compatibility_date = ${quote(compatibilityDate(projectDir))}
@@ -62,7 +74,7 @@ vars.ONCEWAY_PLACE = "local"
 [vars.IDEMPOTENCY]
 origin = ${quote(originUrl)}
 scope = ["header:authorization"]
-${isOwnOrigin ? OWN_ROUTES : DEMO_ROUTES}`;
+${ROUTES[routes]}`;
 }
 
 /** The lines of a .dev.vars file with the operators' tokens that the environment has. */

@@ -135,7 +135,7 @@ if (ownOrigin === null) {
     fail(`The demo API or its page cannot start: ${String(error)}. Start again to use other ports.`),
   );
 }
-await writeFile(configPath, demoConfiguration({ projectDir, originUrl, isOwnOrigin: ownOrigin !== null }));
+await writeFile(configPath, demoConfiguration({ projectDir, originUrl, routes: ownOrigin === null ? "demo" : "own" }));
 process.stdout.write(
   port === wantedPort
     ? "Starting the gateway …\n"
@@ -143,7 +143,14 @@ process.stdout.write(
 );
 // wrangler reads secrets from .dev.vars beside the configuration.
 await writeFile(join(workDir, ".dev.vars"), demoSecrets({ ...process.env, ADMIN_TOKEN: adminToken }), { mode: 0o600 });
-const wrangler = startWranglerDev({ projectDir, configPath, stateDir, port, lockFd: lock?.fd ?? null });
+const wrangler = startWranglerDev({
+  projectDir,
+  configPath,
+  stateDir,
+  port,
+  lockFd: lock?.fd ?? null,
+  showsRequests: true,
+});
 lock?.note(`the npm start at ${urls.gateway}, process ${process.pid} and its wrangler, process ${wrangler.pid}`);
 
 const stopping = new AbortController();

@@ -15,6 +15,8 @@ export interface WranglerDevOptions {
   readonly port: number;
   /** A file descriptor that wrangler keeps open while it runs; `null` if nothing is locked. */
   readonly lockFd: number | null;
+  /** Whether to show wrangler's lines about requests. */
+  readonly showsRequests: boolean;
 }
 
 export interface WranglerDev {
@@ -29,7 +31,8 @@ export interface WranglerDev {
   stop(): Promise<void>;
 }
 
-export function startWranglerDev({ projectDir, configPath, stateDir, port, lockFd }: WranglerDevOptions): WranglerDev {
+export function startWranglerDev(options: WranglerDevOptions): WranglerDev {
+  const { projectDir, configPath, stateDir, port, lockFd, showsRequests } = options;
   const bin = join(projectDir, "node_modules/wrangler/bin/wrangler.js");
   const where = ["--config", configPath, "--ip", "127.0.0.1", "--port", String(port), "--persist-to", stateDir];
   const args = [bin, "dev", "--local", "--show-interactive-dev-session=false", ...where];
@@ -52,12 +55,12 @@ export function startWranglerDev({ projectDir, configPath, stateDir, port, lockF
   let hasExited = false;
   let startOutput = "";
   child.stdout?.on("data", (bytes: Buffer) => {
-    if (isReady) process.stdout.write(bytes);
-    else startOutput += bytes.toString();
+    if (!isReady) startOutput += bytes.toString();
+    else if (showsRequests) process.stdout.write(bytes);
   });
   child.stderr?.on("data", (bytes: Buffer) => {
-    if (isReady) process.stderr.write(bytes);
-    else startOutput += bytes.toString();
+    if (!isReady) startOutput += bytes.toString();
+    else if (showsRequests) process.stderr.write(bytes);
   });
   const exited = new Promise<number>((resolve) => {
     const end = (code: number): void => {

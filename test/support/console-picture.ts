@@ -32,7 +32,7 @@ const fileSchema = v.object({ vars: v.object({ IDEMPOTENCY: settings, ROUTES: v.
 
 /** The demo's own routes, so that the picture shows what `npm start` shows. */
 function demoVars(originUrl: string): GatewayVars {
-  const { vars } = v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, isOwnOrigin: false })));
+  const { vars } = v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, routes: "demo" })));
   return { ...vars, OPERATOR_API: { environment: "staging" } };
 }
 

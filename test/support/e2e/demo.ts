@@ -28,7 +28,7 @@ export async function startDemoScene(examples = "curl"): Promise<DemoScene> {
   const stateDir = await makeStateDir();
   const [originPort, pagePort] = [await freePort(), await freePort()];
   const originUrl = `http://127.0.0.1:${originPort}`;
-  const { vars } = v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, isOwnOrigin: false })));
+  const { vars } = v.parse(fileSchema, parse(demoConfiguration({ projectDir, originUrl, routes: "demo" })));
   const gateway = await startWorkerd({ stateDir, vars: { ...vars, ADMIN_TOKEN } });
   const demo = await startDemo({
     ports: { origin: originPort, page: pagePort },
