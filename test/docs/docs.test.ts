@@ -423,6 +423,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run remove-feature -- --prove claims": { notRun: "continuous integration runs it for one feature at a time" },
   "npm run format": ["test/check.ts", "oxfmt"],
   "npm run generate": ["test/check.ts", "generate"],
+  "npm run demo:mcp": ["test/serve/e2e/demo-mcp.test.ts", "demo:mcp"],
   "npm run chaos": [".ci/run", "npm run chaos"],
   "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],
   "npm run simulate": { notRun: "takes minutes; the test below runs a hundred interleavings" },
