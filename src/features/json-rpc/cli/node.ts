@@ -13,7 +13,7 @@ export const jsonRpcNode: NodeFeature = {
     [jsonRpcEntries, jsonRpcTexts],
     [callEntries, callTexts],
   ],
-  check: { warnings: uncalledRoutes, routeWarnings: openRoutes },
+  check: { warnings: uncalledRoutes, routeWarnings: callWarnings },
   promises,
 };
 
@@ -35,6 +35,20 @@ function promises({ routes }: Config): readonly string[] {
         : []),
     ];
   });
+}
+
+function callWarnings(route: Route): readonly ConfigProblem[] {
+  return [...openRoutes(route), ...sharedIds(route)];
+}
+
+/** Clients who read problems as JSON-RPC find their calls by the id in replays, too. */
+function sharedIds({ name, jsonrpc, problemShape }: Route): readonly ConfigProblem[] {
+  const body = problemShape?.body;
+  const isRpc = body?.kind === "object" && body.members.some(([member]) => member === "jsonrpc");
+  if (jsonrpc !== null || !isRpc) return [];
+  const message =
+    "has problems for clients of JSON-RPC, and replays under the id of the first call, for whose response the next one waits in vain: write jsonrpc = true";
+  return [{ path: `${name}.problems`, message }];
 }
 
 function openRoutes({ name, jsonrpc, onStoreFailure }: Route): readonly ConfigProblem[] {

@@ -128,6 +128,22 @@ describe("routes of one path", () => {
 });
 
 describe("check", () => {
+  // feature: problem-shapes begins
+  it.each([
+    ["jsonrpc", false, 1],
+    ["ucp-mcp", false, 1],
+    ["jsonrpc", true, 0],
+    ["acp", false, 0],
+  ])(
+    "warns of problems in the form of JSON-RPC where replays have the first id: %s, %s",
+    (problems, jsonrpc, count) => {
+      const ROUTES = [{ ...MCP, jsonrpc, problems }];
+      const found = configWarnings(configOf({ IDEMPOTENCY: { origin: "https://mcp.test" }, ROUTES }));
+      expect(found.filter(({ path }) => path === "ROUTES[0].problems")).toHaveLength(count);
+    },
+  );
+  // feature: problem-shapes ends
+
   it("says what is protected and what passes, and warns of a store that fails open", () => {
     const config = configOf({
       IDEMPOTENCY: { origin: "https://mcp.test" },
