@@ -21,9 +21,11 @@ export const judgeBody: JudgeBody = ({ status, headers }, { verdicts = [] }: Pic
 function isPlainJson(headers: AnswerHead["headers"]): boolean {
   const values = (wanted: string): readonly string[] =>
     headers.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value.trim().toLowerCase()] : []));
-  const [type, other] = values("content-type");
+  const [type = "", other] = values("content-type");
   const isPlain = values("content-encoding").every((coding) => coding === "identity");
-  return isPlain && other === undefined && /^application\/(?:[^;\s]+\+)?json\s*(?:;|$)/.test(type ?? "");
+  // A client that reads it as it is labelled reads other text.
+  const isOtherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/.test(type);
+  return isPlain && other === undefined && !isOtherCharset && /^application\/(?:[^;\s]+\+)?json\s*(?:;|$)/.test(type);
 }
 
 /** By the first rule that holds. Behind one whose value is ambiguous nobody can say which rule is the first. Pauses after each slice of its work. */

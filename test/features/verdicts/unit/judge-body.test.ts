@@ -50,6 +50,7 @@ describe("a body", () => {
 
   it.each([
     ["another type", [["Content-Type", "text/html"]]],
+    ["another charset", [["Content-Type", 'application/json; v=1; Charset="utf-16"']]],
     ["no type", []],
     [
       "two types",
