@@ -1,10 +1,8 @@
 // Follows the monitor of an accepted request until its end: the stored result, or an IdempotencyError that says why there is none.
-// It only looks, so it may be stopped and begun again at any time, also in another process.
 
-import { IdempotencyError, type GiveUpReason } from "./idempotency-error.ts";
-import { judgeAnswer, LOST, type Outcome } from "./judge.ts";
-import { pauseFor, retryPauseMs, retryAfterMs } from "./pause.ts";
-import { discardBody, sendOnce, type RequestSnapshot, type TryResponse } from "./send.ts";
+import { type Asked, askUntil } from "./ask-until.ts";
+import { judgeAnswer, LOST } from "./judge.ts";
+import type { RequestSnapshot, TryResponse } from "./send.ts";
 import { resolveOptions, type ClientOptions } from "./client-settings.ts";
 
 /** `init`: the headers that say who asks, as with the request, and a signal. `Prefer: wait=10` gets the result sooner. */
@@ -48,45 +46,18 @@ function isAccepted({ status, headers }: Response): boolean {
  */
 export function createFollow(options: ClientOptions = {}): Follow {
   const settings = resolveOptions(options);
-  const { clock, tries: maxFailures } = settings;
-
   return async function followMonitor(monitor, init = {}) {
-    const request = snapshotOf(monitor, init);
-    request.signal.throwIfAborted();
-    const deadline = clock.now() + settings.totalMs;
-    let failures = 0;
-    for (let looks = 1; ; looks += 1) {
-      const limitMs = Math.min(settings.tryMs, deadline - clock.now());
-      const sent = await sendOnce(request, limitMs, settings);
-      const seen = look(sent);
-      if (seen.kind === "answered") return seen.response;
-      const giveUp = (reason: GiveUpReason): IdempotencyError =>
-        new IdempotencyError({ outcome: seen.outcome, reason, key: request.key, tries: looks, last: sent });
-      if (seen.kind === "ended") throw giveUp("final");
-      failures = seen.kind === "waiting" ? 0 : failures + 1;
-      if (failures >= maxFailures) throw giveUp("tries");
-
-      const now = clock.now();
-      const ms = retryPauseMs(settings, Math.max(1, failures), retryAfterMs(sent, now), clock.random());
-      if (now + ms >= deadline) throw giveUp("time");
-      if (sent.kind === "answer") discardBody(sent.response);
-      await pauseFor(ms, request.signal, clock);
-    }
+    return askUntil(snapshotOf(monitor, init), settings, look);
   };
 }
 
-type Seen =
-  | { readonly kind: "answered"; readonly response: Response }
-  /** `waiting`: it has no end yet. `failed`: this look found nothing out. `ended`: further looks cannot help. */
-  | { readonly kind: "waiting" | "failed" | "ended"; readonly outcome: Outcome };
-
 /** A look that is refused says nothing about the operation. */
-function look(sent: TryResponse): Seen {
+function look(sent: TryResponse): Asked<Response> {
   if (sent.kind === "lost") return { kind: "failed", outcome: LOST.outcome };
   const { answer, response } = sent;
   if (isAccepted(response)) return { kind: "waiting", outcome: "unknown" };
   const judgement = judgeAnswer(answer);
-  if (judgement.kind === "answered") return { kind: "answered", response };
+  if (judgement.kind === "answered") return { kind: "answered", value: response };
   // What helps after `attempts-exhausted` is the request itself, not another look.
   const again = judgement.again && answer.problem?.code !== "attempts-exhausted";
   if (judgement.outcome === "happened") return { kind: again ? "failed" : "ended", outcome: "happened" };

@@ -13,7 +13,13 @@ import { type Scene, startScene } from "../../support/e2e/scene.ts";
 let scene: Scene;
 let proxy: LossyProxy;
 let installed: InstalledClient;
-let examples: { readonly curl: string; readonly fetch: string; readonly client: string; readonly later: string };
+let examples: {
+  readonly curl: string;
+  readonly fetch: string;
+  readonly client: string;
+  readonly later: string;
+  readonly giveUp: string;
+};
 
 beforeAll(async () => {
   // Payments as `npm start` sets them.
@@ -43,11 +49,11 @@ async function readExamples(): Promise<typeof examples> {
   const blocks = [...readme.matchAll(/^```(?:sh|js)\n(.*?)^```/gms)].map(([, code = ""]) =>
     code.replaceAll("http://127.0.0.1:8787", proxy.url),
   );
-  const [curl, fetch, client, later, ...others] = blocks;
-  if (curl === undefined || fetch === undefined || client === undefined || later === undefined || others.length > 0) {
-    throw new Error(`src/client/README.md has ${blocks.length} examples; this test knows four`);
+  const [curl = "", fetch = "", client = "", later = "", giveUp = "", ...others] = blocks;
+  if (giveUp === "" || others.length > 0) {
+    throw new Error(`src/client/README.md has ${blocks.length} examples; this test knows five`);
   }
-  return { curl, fetch, client, later };
+  return { curl, fetch, client, later, giveUp };
 }
 
 async function runModule(name: string, code: string): Promise<string> {
@@ -105,6 +111,15 @@ describe("The example in src/client/README.md", () => {
     expect(await runModule("later.mjs", examples.later)).toBe("201 a report\n");
     const [accepted, looked] = proxy.passages();
     expect([accepted?.status, looked?.status]).toEqual([202, 202]);
+    expect(await scene.origin.requests()).toHaveLength(1);
+  });
+
+  it("for a key that is given up begins with a new one, and what was sent with the first does nothing", async () => {
+    expect(await runModule("give-up.mjs", examples.giveUp)).toBe("201\n");
+    expect(await scene.origin.requests()).toHaveLength(1);
+    const headers = { Authorization: "Bearer demo", "Idempotency-Key": "the-key-of-the-lost-request" };
+    const late = await fetch(`${proxy.url}/v1/payments`, { method: "POST", headers, body: '{"amount":4200}' });
+    expect(await late.json()).toMatchObject({ code: "key-abandoned" });
     expect(await scene.origin.requests()).toHaveLength(1);
   });
 

@@ -1,7 +1,14 @@
 // `onceway/client` against the gateway: each end that it can come to, with the effects counted at the origin.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFetch, createFollow, IdempotencyError, monitorOf } from "../../../src/client/index.ts";
+import {
+  createFetch,
+  createFollow,
+  createGiveUp,
+  createLookUp,
+  IdempotencyError,
+  monitorOf,
+} from "../../../src/client/index.ts";
 import { freshKey } from "../../support/http.ts";
 import { type LossyProxy, startLossyProxy } from "../../support/e2e/lossy-proxy.ts";
 import { removeGateway, type Scene, startGateway, startScene, until } from "../../support/e2e/scene.ts";
@@ -192,5 +199,83 @@ describe("onceway/client", () => {
     expect(new Set(inFront.passages().map((passage) => passage.key))).toEqual(new Set([key]));
     await inFront.close();
     await removeGateway(again);
+  });
+});
+
+describe("a key whose answer was lost", () => {
+  const lookUp = createLookUp({ firstPauseMs: 50 });
+  // Nobody without a credential learns anything.
+  const OWN = { Authorization: "Bearer one" };
+  const look = (path: string, key: string) => lookUp(proxy.url + path, key, { headers: OWN });
+  const requestOf = (key: string) => ({ method: "POST", headers: { ...OWN, "Idempotency-Key": key }, body: "{}" });
+  const sendOwn = (path: string, key: string) => send(proxy.url + path, requestOf(key));
+
+  /** Gives a key up; `asked` counts the questions. */
+  function givingUp(path: string, key: string) {
+    const sent = { asked: 0 };
+    const counting: typeof fetch = (...request) => {
+      sent.asked += 1;
+      return fetch(...request);
+    };
+    const settled = createGiveUp({ firstPauseMs: 50, fetch: counting })(proxy.url + path, key, { headers: OWN });
+    return { settled, sent };
+  }
+
+  it("is looked up: not known, in flight, completed", async () => {
+    const key = freshKey();
+    expect(await look("/hold", key)).toEqual({
+      state: "not-known",
+      next: "send-same",
+      safeNewKey: false,
+      status: null,
+    });
+    await scene.origin.behave({ key }, { status: 201, body: "done", hold: true });
+    const first = sendOwn("/hold", key);
+    await scene.origin.arrived(key);
+    expect(await look("/hold", key)).toEqual({ state: "in-flight", next: "wait", safeNewKey: false, status: null });
+    await scene.origin.release(key);
+    await first;
+    expect(await look("/hold", key)).toEqual({ state: "completed", next: "send-same", safeNewKey: false, status: 201 });
+  });
+
+  it("is given up before it arrives: a new key is safe, and the late request does nothing", async () => {
+    const key = freshKey();
+    const end = await givingUp("/hold", key).settled;
+    expect(end).toEqual({ outcome: "no-effect", next: "new-key", status: null });
+    expect(await failure(sendOwn("/hold", key))).toMatchObject({
+      outcome: "no-effect",
+      problem: { code: "key-abandoned" },
+    });
+    expect(await scene.origin.effects(key)).toBe(0);
+  });
+
+  it("is not given up while its request runs: that has happened, and its answer is sent again", async () => {
+    const key = freshKey();
+    await scene.origin.behave({ key }, { status: 201, body: "done", hold: true });
+    const impatient = new AbortController();
+    const first = fetch(`${proxy.url}/hold`, { ...requestOf(key), signal: impatient.signal }).catch(() => "left");
+    await scene.origin.arrived(key);
+    impatient.abort();
+    expect(await first).toBe("left");
+    const { settled, sent } = givingUp("/hold", key);
+    await until(() => Promise.resolve(sent.asked >= 2 ? true : null), "it asks again");
+    await scene.origin.release(key);
+    expect(await settled).toEqual({ outcome: "happened", next: "send-same", status: 201 });
+    expect(await (await sendOwn("/hold", key)).text()).toBe("done");
+    expect(await scene.origin.effects(key)).toBe(1);
+  });
+
+  it.each([
+    ["/hold", "after-effect", { outcome: "unknown", next: "ask-operator" }],
+    ["/retry", "after-effect", { outcome: "unknown", next: "send-same" }],
+    ["/verify", "after-effect", { outcome: "happened", next: "send-same" }],
+    ["/verify", "before-read", { outcome: "no-effect", next: "new-key" }],
+  ] as const)("ends as its route knows: %s, lost %s", async (path, drop, end) => {
+    const key = freshKey();
+    await scene.origin.behave({ key, path }, { drop });
+    const happened = { status: drop === "after-effect" ? 200 : 404, effect: false };
+    await scene.origin.behave({ path: `/status/${key}` }, happened);
+    await fetch(proxy.url + path, requestOf(key));
+    expect(await givingUp(path, key).settled).toMatchObject(end);
   });
 });
