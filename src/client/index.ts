@@ -4,7 +4,13 @@ export { createFetch } from "./fetch.ts";
 export { createFollow, monitorOf } from "./follow.ts";
 export type { Follow } from "./follow.ts";
 export { createGiveUp, createLookUp } from "./key-questions.ts";
-export type { AskKey, KeyReport, KeyState, NextStep, SettledKey } from "./key-questions.ts";
+export type {
+  AskKey,
+  LookedUpKey as KeyReport,
+  LookedUpNext as NextStep,
+  LookedUpState as KeyState,
+  SettledKey,
+} from "./key-questions.ts";
 export type { ClientOptions, Fetch, Clock } from "./client-settings.ts";
 export { OncewayError } from "./idempotency-error.ts";
 export { IdempotencyError } from "./idempotency-error.ts";

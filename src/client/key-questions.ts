@@ -8,7 +8,7 @@ import { readAnswerJson } from "./read-answer.ts";
 import type { RequestSnapshot, TryResponse } from "./send.ts";
 
 /** What became of the request, as the gateway says it. A later gateway may say others. */
-export type KeyState =
+export type LookedUpState =
   | "in-flight"
   | "not-done"
   | "unknown"
@@ -20,11 +20,11 @@ export type KeyState =
   | (string & {});
 
 /** What helps: wait, send the same request with the same key, read the outcome from the API, begin with a new key, or ask the API's operator. */
-export type NextStep = "wait" | "send-same" | "read-api" | "new-key" | "ask-operator" | (string & {});
+export type LookedUpNext = "wait" | "send-same" | "read-api" | "new-key" | "ask-operator" | (string & {});
 
-export interface KeyReport {
-  readonly state: KeyState;
-  readonly next: NextStep;
+export interface LookedUpKey {
+  readonly state: LookedUpState;
+  readonly next: LookedUpNext;
   /**
    * Whether no attempt of this key has taken effect, may have, or is in flight: if nothing more is sent with it, and no earlier try is still on its way,
    * a new key is safe. {@link createGiveUp} makes it certain.
@@ -38,8 +38,8 @@ export interface KeyReport {
 export interface SettledKey {
   /** `no-effect`: nothing has happened, and nothing that was sent with the key will. */
   readonly outcome: Outcome;
-  readonly next: NextStep;
-  /** As in {@link KeyReport}. */
+  readonly next: LookedUpNext;
+  /** As in {@link LookedUpKey}. */
   readonly status: number | null;
 }
 
@@ -55,7 +55,7 @@ export type AskKey<T> = (request: string | URL, key: string, init?: Parameters<t
  * - the signal's reason if the caller aborts;
  * - a TypeError if the URL is not absolute.
  */
-export function createLookUp(options: ClientOptions = {}): AskKey<KeyReport> {
+export function createLookUp(options: ClientOptions = {}): AskKey<LookedUpKey> {
   const settings = resolveOptions(options);
   return async function lookUpKey(request, key, init = {}) {
     return askUntil(questionOf("GET", request, key, init), settings, reportIn);
@@ -121,7 +121,7 @@ function unanswered(answer: JudgedAnswer): Asked<never> {
   return { kind: again ? "failed" : "ended", outcome: "unknown" };
 }
 
-async function reportIn(sent: TryResponse): Promise<Asked<KeyReport>> {
+async function reportIn(sent: TryResponse): Promise<Asked<LookedUpKey>> {
   if (sent.kind === "lost") return FAILED;
   const { answer, response } = sent;
   if (answer.problem?.code === "key-not-known") {
@@ -133,7 +133,7 @@ async function reportIn(sent: TryResponse): Promise<Asked<KeyReport>> {
     : unanswered(answer);
 }
 
-interface SentReport extends Omit<KeyReport, "status"> {
+interface SentReport extends Omit<LookedUpKey, "status"> {
   readonly status?: number;
 }
 
@@ -151,7 +151,7 @@ function isReport(value: unknown): value is SentReport {
 }
 
 /** Of a key that could not be given up. */
-function settledBy({ state, next, status }: KeyReport): Asked<SettledKey> {
+function settledBy({ state, next, status }: LookedUpKey): Asked<SettledKey> {
   if (state === "completed") return { kind: "answered", value: { outcome: "happened", next, status } };
   // It has changed since it was refused, or the gateway asks the API about it: the next refusal says more.
   if (next === "wait" || (state !== "unknown" && state !== "expired")) return WAITING;
