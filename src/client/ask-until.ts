@@ -7,7 +7,7 @@ import type { Outcome } from "./judge.ts";
 import { pauseFor, retryAfterMs, retryPauseMs } from "./pause.ts";
 import { discardBody, type RequestSnapshot, sendOnce, type TryResponse } from "./send.ts";
 
-export type Asked<T> =
+export type AskResult<T> =
   | { readonly kind: "answered"; readonly value: T }
   /** `waiting`: there is no end yet. `failed`: this question found nothing out. `ended`: further ones cannot help. */
   | { readonly kind: "waiting" | "failed" | "ended"; readonly outcome: Outcome };
@@ -20,7 +20,7 @@ export type Asked<T> =
 export async function askUntil<T>(
   request: RequestSnapshot,
   settings: ClientSettings,
-  judge: (sent: TryResponse) => Asked<T> | Promise<Asked<T>>,
+  judge: (sent: TryResponse) => AskResult<T> | Promise<AskResult<T>>,
 ): Promise<T> {
   const { clock, tries: maxFailures } = settings;
   const deadline = clock.now() + settings.totalMs;

@@ -1,6 +1,6 @@
 // Follows the monitor of an accepted request until its end: the stored result, or an IdempotencyError that says why there is none.
 
-import { type Asked, askUntil } from "./ask-until.ts";
+import { type AskResult, askUntil } from "./ask-until.ts";
 import { judgeAnswer, LOST } from "./judge.ts";
 import type { RequestSnapshot, TryResponse } from "./send.ts";
 import { resolveOptions, type ClientOptions } from "./client-settings.ts";
@@ -52,7 +52,7 @@ export function createFollow(options: ClientOptions = {}): Follow {
 }
 
 /** A look that is refused says nothing about the operation. */
-function look(sent: TryResponse): Asked<Response> {
+function look(sent: TryResponse): AskResult<Response> {
   if (sent.kind === "lost") return { kind: "failed", outcome: LOST.outcome };
   const { answer, response } = sent;
   if (isAccepted(response)) return { kind: "waiting", outcome: "unknown" };

@@ -1,7 +1,7 @@
 // What became of a key, for a client that has lost an answer and cannot, or will not, send the same request again: it looks, or it gives the key up, and then knows
 // for certain whether a new one is safe.
 
-import { type Asked, askUntil } from "./ask-until.ts";
+import { type AskResult, askUntil } from "./ask-until.ts";
 import { type ClientOptions, resolveOptions } from "./client-settings.ts";
 import { type JudgedAnswer, judgeAnswer, LOST, type Outcome } from "./judge.ts";
 import { readAnswerJson } from "./read-answer.ts";
@@ -115,13 +115,13 @@ function questionOf(
 }
 
 /** A question that was refused says nothing about the operation. */
-function unanswered(answer: JudgedAnswer): Asked<never> {
+function unanswered(answer: JudgedAnswer): AskResult<never> {
   const judgement = judgeAnswer(answer);
   const again = judgement.kind === "unanswered" && judgement.again;
   return { kind: again ? "failed" : "ended", outcome: "unknown" };
 }
 
-async function reportIn(sent: TryResponse): Promise<Asked<LookedUpKey>> {
+async function reportIn(sent: TryResponse): Promise<AskResult<LookedUpKey>> {
   if (sent.kind === "lost") return FAILED;
   const { answer, response } = sent;
   if (answer.problem?.code === "key-not-known") {
@@ -151,7 +151,7 @@ function isReport(value: unknown): value is SentReport {
 }
 
 /** Of a key that could not be given up. */
-function settledBy({ state, next, status }: LookedUpKey): Asked<SettledKey> {
+function settledBy({ state, next, status }: LookedUpKey): AskResult<SettledKey> {
   if (state === "completed") return { kind: "answered", value: { outcome: "happened", next, status } };
   // It has changed since it was refused, or the gateway asks the API about it: the next refusal says more.
   if (next === "wait" || (state !== "unknown" && state !== "expired")) return WAITING;
