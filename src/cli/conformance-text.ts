@@ -6,11 +6,12 @@ import type { CaseResult } from "../conformance/suite.ts";
 import { alignColumns, type TerminalLook, printableText, type TextStyle } from "./look.ts";
 
 export function reportHeadText(
-  { target, mode, by }: Pick<SuiteReport, "target" | "mode" | "by">,
+  { target, mode, profile, by }: Pick<SuiteReport, "target" | "mode" | "profile" | "by">,
   look: TerminalLook,
 ): string {
   const how = mode === "gateway" ? "with the suite's own origin behind it" : "as an API: calls cannot be counted";
-  const levels = by === "profile" ? "levels of the profile" : "levels of the draft, where it says anything";
+  const own = profile === "idempotency" ? "levels of the profile" : `rules of ${profile.toUpperCase()}`;
+  const levels = by === "profile" ? own : "levels of the draft, where it says anything";
   return `${look.paint("bold", printableText(target))}\n${how}; ${levels}`;
 }
 

@@ -6,7 +6,7 @@ import { type Command, Option } from "commander";
 import { parseDuration } from "../kernel/config/units.ts";
 import { parseMethod } from "../kernel/config/values.ts";
 import type { ConformanceCase } from "../conformance/case.ts";
-import { selectCases } from "../conformance/catalogue.ts";
+import { PROFILE_NAMES, type ProfileName, selectCases } from "../conformance/catalogue.ts";
 import { type TestOrigin, startOrigin } from "../conformance/test-origin.ts";
 import { caseJson, type SuiteReport, reportJson, reportJunit } from "../conformance/report.ts";
 import { NotTestable, type CaseResult, runSuite, totalsOf } from "../conformance/suite.ts";
@@ -37,7 +37,17 @@ export function defineConformance(command: Command): Command {
     .option("-H, --header <HEADER>", "'name: value' of each request, or @FILE; may be repeated", collectValues, [])
     .option("--caller <HEADER>", "the credential of the caller, or @FILE; may be repeated", collectValues, [])
     .option("--other-caller <HEADER>", "the credential of another caller, or @FILE; may be repeated", collectValues, [])
-    .addOption(new Option("--key-form <FORM>", "how keys are written").choices(["quoted", "bare"]).default("quoted"))
+    .addOption(
+      new Option("--profile <NAME>", "whose rules count: this project's profile of the IETF draft, or a protocol's")
+        .choices(PROFILE_NAMES)
+        .default("idempotency"),
+    )
+    .addOption(
+      new Option("--key-form <FORM>", "how keys are written (default: quoted, or as the protocol has them)").choices([
+        "quoted",
+        "bare",
+      ]),
+    )
     .option("--requires-key", "the operation is documented to require a key")
     .option("--origin-port <PORT>", "where the suite's own origin listens, 0 for any")
     .option("--origin-host <ADDRESS>", "the address where it listens", "127.0.0.1")
@@ -53,7 +63,7 @@ export function defineConformance(command: Command): Command {
         .default("profile"),
     )
     .option("--list", "list the cases, and send nothing")
-    .option("--json", "print one JSON object: {target, mode, by, totals, results}")
+    .option("--json", "print one JSON object: {target, mode, profile, by, totals, results}")
     .option("--junit <FILE>", "also write the results as JUnit's XML")
     .addHelpText(
       "after",
@@ -72,7 +82,8 @@ interface ConformanceOptions {
   readonly header: readonly string[];
   readonly caller: readonly string[];
   readonly otherCaller: readonly string[];
-  readonly keyForm: TestTarget["keyForm"];
+  readonly profile: ProfileName;
+  readonly keyForm?: TestTarget["keyForm"];
   readonly requiresKey?: boolean;
   readonly originPort?: string;
   readonly originHost: string;
@@ -89,7 +100,7 @@ interface ConformanceOptions {
 }
 
 async function test(url: string | undefined, options: ConformanceOptions): Promise<void> {
-  const cases = casesOf(options.only);
+  const cases = casesOf(options);
   if (options.list === true) return list(cases, options);
   if (url === undefined)
     throw new CommandFailure(EXIT_UNUSABLE, "Missing URL: write that of an operation that takes keys, or --list.");
@@ -109,8 +120,11 @@ async function test(url: string | undefined, options: ConformanceOptions): Promi
   }
 }
 
-function casesOf(only: readonly string[]): readonly ConformanceCase[] {
-  const { cases, unknown } = selectCases(only);
+function casesOf({ only, profile, by }: ConformanceOptions): readonly ConformanceCase[] {
+  if (by === "draft" && profile !== "idempotency") {
+    throw new CommandFailure(EXIT_UNUSABLE, `--by draft goes with the profile idempotency, not with ${profile}`);
+  }
+  const { cases, unknown } = selectCases(only, profile);
   if (unknown.length > 0)
     throw new CommandFailure(EXIT_UNUSABLE, `No group or case is called ${unknown.join(", ")}: --list shows them.`);
   return cases;
@@ -125,10 +139,10 @@ async function run(
   target: TestTarget,
   origin: TestOrigin | null,
   cases: readonly ConformanceCase[],
-  { by, json }: ConformanceOptions,
+  { profile, by, json }: ConformanceOptions,
 ): Promise<SuiteReport> {
   const look = lookOf(process.stdout);
-  const head = { target: `${target.method} ${target.base.origin}${target.path}`, by } as const;
+  const head = { target: `${target.method} ${target.base.origin}${target.path}`, profile, by } as const;
   const mode = origin === null ? "api" : "gateway";
   if (json !== true) console.log(reportHeadText({ ...head, mode }, look));
   let before: CaseResult | null = null;
@@ -182,7 +196,7 @@ function targetOf(text: string, options: ConformanceOptions): TestTarget {
     headers: readHeaders(header),
     caller: readHeaders(isFree ? [CALLERS[0]] : options.caller),
     otherCaller: other.length === 0 ? null : readHeaders(other),
-    keyForm: options.keyForm,
+    keyForm: options.keyForm ?? (options.profile === "idempotency" ? "quoted" : "bare"),
     requiresKey: options.requiresKey === true,
     retentionMs: options.retention === undefined ? null : durationOf("--retention", options.retention),
     lockMs: options.lock === undefined ? null : durationOf("--lock", options.lock),

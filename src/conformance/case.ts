@@ -3,21 +3,6 @@
 
 import type { HeaderPair, RawResponse } from "./http-response.ts";
 
-export const GROUPS = [
-  "syntax",
-  "replay",
-  "mismatch",
-  "concurrency",
-  "scopes",
-  "bytes",
-  "streaming",
-  "failures",
-  "crash",
-  "expiry",
-] as const;
-
-export type CaseGroup = (typeof GROUPS)[number];
-
 /** RFC 2119. */
 export type RequirementLevel = "MUST" | "SHOULD" | "MAY";
 
@@ -33,7 +18,7 @@ export interface ConformanceCase {
   readonly says: string;
   /** The profile's level. */
   readonly level: RequirementLevel;
-  /** The requirement of the profile (profile/README.md), such as `P7`. */
+  /** The requirement of the profile (profile/README.md), such as `P7`, or the section of the protocol. */
   readonly profile: string;
   /** The same in draft-ietf-httpapi-idempotency-key-header-07; `null` where the draft is silent. */
   readonly draft: { readonly section: string; readonly level: RequirementLevel } | null;
@@ -95,10 +80,11 @@ export interface OriginBehaviour {
   readonly key?: "another" | readonly string[] | null;
   /** Added to the target's path. */
   readonly query?: string;
-  readonly path?: "other";
+  /** The target's other path, or one below its own. */
+  readonly path?: "other" | { readonly below: string };
   readonly caller?: "other" | "none";
-  /** The target's other payload, or bytes (Latin-1) of the type `application/octet-stream`. */
-  readonly body?: "other" | { readonly bytes: string };
+  /** The target's other payload, a text of the target's type, or bytes (Latin-1) of the type `application/octet-stream`. */
+  readonly body?: "other" | { readonly text: string } | { readonly bytes: string };
   readonly headers?: readonly HeaderPair[];
 }
 

@@ -1,6 +1,7 @@
 // All cases, in the order in which they are run.
 
 import type { ConformanceCase } from "./case.ts";
+import { ACP } from "./cases/acp.ts";
 import { BYTES } from "./cases/bytes.ts";
 import { CONCURRENCY } from "./cases/concurrency.ts";
 import { CRASH } from "./cases/crash.ts";
@@ -25,15 +26,28 @@ export const CASES: readonly ConformanceCase[] = [
   ...EXPIRY,
 ];
 
+/** What a server may be judged by: this project's profile of the draft, or a protocol's own rules. */
+export const PROFILES = { idempotency: CASES, acp: ACP } as const satisfies Readonly<
+  Record<string, readonly ConformanceCase[]>
+>;
+
+export type ProfileName = keyof typeof PROFILES;
+
+export const PROFILE_NAMES = ["idempotency", "acp"] as const satisfies readonly ProfileName[];
+
 /** The cases that `words` select, each a group or an id; all without words. `unknown`: words that select nothing. */
-export function selectCases(words: readonly string[]): {
+export function selectCases(
+  words: readonly string[],
+  profile: ProfileName = "idempotency",
+): {
   readonly cases: readonly ConformanceCase[];
   readonly unknown: readonly string[];
 } {
-  if (words.length === 0) return { cases: CASES, unknown: [] };
+  const all: readonly ConformanceCase[] = PROFILES[profile];
+  if (words.length === 0) return { cases: all, unknown: [] };
   return {
-    cases: CASES.filter((one) => words.some((word) => matches(word, one))),
-    unknown: words.filter((word) => !CASES.some((one) => matches(word, one))),
+    cases: all.filter((one) => words.some((word) => matches(word, one))),
+    unknown: words.filter((word) => !all.some((one) => matches(word, one))),
   };
 }
 

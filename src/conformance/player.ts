@@ -177,11 +177,11 @@ class Play {
   #request({ method, key, query, path, caller, body, headers = [] }: OriginBehaviour): RawRequest {
     const { target } = this.#stage;
     const callers = caller === "none" ? [] : caller === "other" ? (target.otherCaller ?? []) : target.caller;
-    const type = typeof body === "object" ? "application/octet-stream" : target.contentType;
+    const type = typeof body === "object" && "bytes" in body ? "application/octet-stream" : target.contentType;
     return {
       ...where(target),
       method: method ?? target.method,
-      target: `${path === "other" ? (target.otherPath ?? target.path) : target.path}${query === undefined ? "" : `?${query}`}`,
+      target: `${pathOf(path, target)}${query === undefined ? "" : `?${query}`}`,
       headers: [
         ...target.headers,
         ...callers,
@@ -203,11 +203,16 @@ class Play {
   }
 
   #body(body: OriginBehaviour["body"]): Buffer {
-    if (typeof body === "object") return Buffer.from(body.bytes, "latin1");
+    if (typeof body === "object") return "bytes" in body ? Buffer.from(body.bytes, "latin1") : Buffer.from(body.text);
     const { target } = this.#stage;
     const text = body === "other" ? (target.otherBody ?? target.body) : target.body;
     return Buffer.from(text.replaceAll("{token}", this.#token));
   }
+}
+
+function pathOf(path: OriginBehaviour["path"], target: TestTarget): string {
+  if (path === undefined) return target.path;
+  return path === "other" ? (target.otherPath ?? target.path) : `${target.path}/${path.below}`;
 }
 
 function where({ base }: TestTarget): Pick<RawRequest, "host" | "port" | "isSecure"> {

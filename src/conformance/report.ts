@@ -1,6 +1,7 @@
 // The results for programs: JSON, and JUnit's XML for continuous integration.
 
-import { type ConformanceCase, GROUPS, groupOf } from "./case.ts";
+import { type ConformanceCase, groupOf } from "./case.ts";
+import type { ProfileName } from "./catalogue.ts";
 import type { CaseResult, SuiteTotals } from "./suite.ts";
 
 export interface SuiteReport {
@@ -8,6 +9,8 @@ export interface SuiteReport {
   readonly target: string;
   /** `gateway`: the suite's own origin was behind it. */
   readonly mode: "gateway" | "api";
+  /** Whose rules: this project's profile, or a protocol's. */
+  readonly profile: ProfileName;
   readonly by: "profile" | "draft";
   readonly totals: SuiteTotals;
   readonly results: readonly CaseResult[];
@@ -37,12 +40,12 @@ export function caseJson(one: ConformanceCase): object {
  * message.
  */
 export function reportJunit({ target, results }: SuiteReport): string {
-  const suites = GROUPS.map((group) => ({ group, own: results.filter((one) => groupOf(one.case) === group) }))
-    .filter(({ own }) => own.length > 0)
-    .map(({ group, own }) => {
-      const cases = own.map(junitCase).join("");
-      return `  <testsuite name="${group}" ${junitCounts(own)}>\n${cases}  </testsuite>\n`;
-    });
+  const groups = new Set(results.map((one) => groupOf(one.case)));
+  const suites = [...groups].map((group) => {
+    const own = results.filter((one) => groupOf(one.case) === group);
+    const cases = own.map(junitCase).join("");
+    return `  <testsuite name="${group}" ${junitCounts(own)}>\n${cases}  </testsuite>\n`;
+  });
   const name = escapeXml(`idempotency conformance of ${target}`);
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="${name}" ${junitCounts(results)}>\n${suites.join("")}</testsuites>\n`;
 }

@@ -57,6 +57,7 @@ const caseEntries = {
 const reportSchema = v.strictObject({
   target: v.string(),
   mode: v.picklist(["api", "gateway"]),
+  profile: v.literal("idempotency"),
   by: v.picklist(["profile", "draft"]),
   totals: v.strictObject({
     passed: v.number(),

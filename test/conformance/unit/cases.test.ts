@@ -2,41 +2,15 @@
 // judge that always agrees, or never looks, does not pass here.
 
 import { describe, expect, it } from "vitest";
-import {
-  type ObservedCall,
-  type ConformanceCase,
-  type CaseObservation,
-  type TargetPolicy,
-  type RequestReply,
-} from "../../../src/conformance/case.ts";
+import type { CaseObservation, ConformanceCase, RequestReply, TargetPolicy } from "../../../src/conformance/case.ts";
 import { CASES, selectCases } from "../../../src/conformance/catalogue.ts";
 import { ALL_BYTES, GZIPPED, LARGE } from "../../../src/conformance/cases/bytes.ts";
 import { PROFILE } from "../../../src/conformance/cases/expiry.ts";
 import { PIECES } from "../../../src/conformance/cases/streaming.ts";
 import type { HeaderPair } from "../../../src/conformance/http-response.ts";
+import { call, type Replies, reply, seen, SENT } from "./observations.ts";
 
-const SENT = '{"amount":100}';
 const WHOLE = PIECES.join("");
-
-function reply(status: number, body = "", headers: readonly HeaderPair[] = [], complete = true): RequestReply {
-  return { status, statusText: "", headers, body: Buffer.from(body, "latin1"), complete, interim: [] };
-}
-
-function call(body = SENT, target = "/pay?currency=EUR&to=a%20b"): ObservedCall {
-  return { method: "POST", target, headers: [], body: Buffer.from(body, "latin1") };
-}
-
-type Replies = CaseObservation["replies"];
-
-/** `calls`: how many, or which; `null` without an origin. */
-function seen(
-  replies: Replies,
-  calls: number | readonly ObservedCall[] | null = 1,
-  more: Partial<CaseObservation> = {},
-): CaseObservation {
-  const made = typeof calls === "number" ? Array.from({ length: calls }, () => call()) : calls;
-  return { replies, calls: made, early: [], policy: null, sent: Buffer.from(SENT), ...more };
-}
 
 const ONE = reply(201, "one");
 const TWO = reply(201, "two");

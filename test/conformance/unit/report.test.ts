@@ -29,6 +29,7 @@ const RESULTS = [
 const REPORT: SuiteReport = {
   target: "POST http://x/",
   mode: "api",
+  profile: "idempotency",
   by: "profile",
   totals: totalsOf(RESULTS),
   results: RESULTS,

@@ -1,0 +1,60 @@
+// What judges of ACP's rules look for: errors in the protocol's form, replays, and requests that are no replays.
+
+import type { CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
+import {
+  callCount,
+  type CaseFinding,
+  firstVerdict,
+  isSame,
+  notAlike,
+  problemOf,
+  replySucceeds,
+  replySummary,
+  wholeAnswerOf,
+} from "../findings.ts";
+import { sendStep } from "./define.ts";
+
+export const acpBody = (text: string): OriginBehaviour => ({ body: { text } });
+
+/** An error of the protocol: its status, its code, and no other members than it has. */
+export const isAcpError = (seen: CaseObservation, name: string, status: number, code: string) => (): CaseFinding => {
+  const answer = wholeAnswerOf(seen, name);
+  if (answer === null || answer.status !== status) return `got ${replySummary(seen, name)}, not ${status}`;
+  const members = problemOf(answer);
+  if (members === null) return `the ${status} is no JSON object`;
+  if (members["code"] !== code) return `the ${status} has not the code ${code}`;
+  return isFlat(members) ? null : "the error has not just the members type, code, message and, if need be, param";
+};
+
+const FLAT: readonly string[] = ["type", "code", "message", "param"];
+
+function isFlat(members: Readonly<Record<string, unknown>>): boolean {
+  const hasNeeded = FLAT.slice(0, 3).every((name) => typeof members[name] === "string");
+  return hasNeeded && Object.keys(members).every((name) => FLAT.includes(name));
+}
+
+export const isAcpConflict = (seen: CaseObservation, name: string) =>
+  isAcpError(seen, name, 422, "idempotency_conflict");
+
+export const isAcpReplay = (seen: CaseObservation) =>
+  firstVerdict(
+    replySucceeds(seen, "first", "the first request"),
+    isSame(seen, "again", "first", "the repeated request"),
+    callCount(seen, 1),
+  );
+
+export const isAcpReuse = (seen: CaseObservation) =>
+  firstVerdict(replySucceeds(seen, "first", "the first request"), callCount(seen, 1), isAcpConflict(seen, "again"));
+
+export const areTwoOperations = (seen: CaseObservation) =>
+  firstVerdict(
+    replySucceeds(seen, "first", "the first request"),
+    replySucceeds(seen, "again", "the other one"),
+    notAlike(seen, "first", "again"),
+  );
+
+/** Two bodies under one key. */
+export const bodyPair = (one: string, other: string): ConformanceCase["script"] => [
+  sendStep("first", acpBody(one)),
+  sendStep("again", acpBody(other)),
+];

@@ -1,0 +1,62 @@
+// The conformance suite with ACP's rules, against a gateway with `preset = "acp"`, against one without it, and against the application alone.
+
+import * as v from "valibot";
+import { expect, it } from "vitest";
+import { startOnceway } from "../../../support/command-line.ts";
+import { freePort } from "../../../support/ports.ts";
+import { removeGateway, startGateway } from "../../../support/e2e/scene.ts";
+
+const RETENTION = "6s";
+const SHORT = { timeout: "1s", lock: "2s", unknown: "retry" };
+
+const report = v.object({
+  profile: v.literal("acp"),
+  results: v.array(v.object({ id: v.string(), level: v.string(), result: v.string() })),
+});
+
+/** What did not pass: `life.24h failed`. */
+async function notPassed(route: object, ...more: readonly string[]): Promise<readonly string[]> {
+  const port = await freePort();
+  const gateway = await startGateway(`http://127.0.0.1:${port}`, { shards: 2 }, [
+    { path: "/checkout_sessions/*", ...route },
+  ]);
+  try {
+    const where = ["--path", "/checkout_sessions", "--origin-port", String(port), "--profile", "acp", "--json"];
+    const { stdout } = await startOnceway(["conformance", gateway.url, ...where, ...more]).outcome;
+    const { results } = v.parse(report, JSON.parse(stdout));
+    return results.filter(({ result }) => result !== "passed").map(({ id, result }) => `${id} ${result}`);
+  } finally {
+    await removeGateway(gateway);
+  }
+}
+
+it("passes whole with the preset, and with a short retention all but that it is a day", async () => {
+  expect(await notPassed({ preset: "acp", ...SHORT })).toEqual(["life.then-new skipped"]);
+  const short = await notPassed({ preset: "acp", ...SHORT, retention: RETENTION }, "--retention", RETENTION);
+  expect(short).toEqual(["life.24h failed"]);
+});
+
+it('lacks with unknown = "hold" the fresh attempt after a lost call, which a person decides', async () => {
+  expect(await notPassed({ preset: "acp", unknown: "hold" })).toEqual(["lost.fresh failed", "life.then-new skipped"]);
+});
+
+it("fails without the preset what the preset is for", async () => {
+  expect(await notPassed({ unknown: "hold" })).toEqual([
+    "key.required failed",
+    "equal.order failed",
+    "equal.number failed",
+    "equal.null failed",
+    "equal.array failed",
+    "equal.extension failed",
+    "scope.path failed",
+    "scope.session failed",
+    "conflict.body failed",
+    "flight.body failed",
+    "flight.retry-after failed",
+    "flight.conflict failed",
+    "5xx.not-kept failed",
+    "5xx.fresh-body failed",
+    "lost.fresh failed",
+    "life.then-new skipped",
+  ]);
+});
