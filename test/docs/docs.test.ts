@@ -423,6 +423,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run remove-feature -- --prove claims": { notRun: "continuous integration runs it for one feature at a time" },
   "npm run format": ["test/check.ts", "oxfmt"],
   "npm run generate": ["test/check.ts", "generate"],
+  "npx onceway conformance http://127.0.0.1:8787 --path /checkout_sessions --origin-port 3000 --profile acp": [
+    "test/features/presets/e2e/acp-conformance.test.ts",
+    '"--profile", "acp"',
+  ],
   "npm run demo:mcp": ["test/serve/e2e/demo-mcp.test.ts", "demo:mcp"],
   "npm run chaos": [".ci/run", "npm run chaos"],
   "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],
