@@ -154,7 +154,19 @@ async function run(
   return { ...head, mode, totals: totalsOf(results), results };
 }
 
-const BODY = { amount: 100, currency: "EUR", reference: "{token}" };
+const PAYMENT = { amount: 100, currency: "EUR", reference: "{token}" };
+
+/** A valid body and another, where the options give none. */
+const BODIES: Readonly<Record<ProfileName, readonly [body: object, other: object]>> = {
+  idempotency: [PAYMENT, { ...PAYMENT, amount: 101 }],
+  acp: [PAYMENT, { ...PAYMENT, amount: 101 }],
+  mcp: [toolCall(25), toolCall(26)],
+};
+
+function toolCall(amount: number): object {
+  return { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "pay", arguments: { amount } } };
+}
+
 const CALLERS = ["authorization: Bearer conformance-one", "authorization: Bearer conformance-two"] as const;
 
 /** Throws a Failure that says what to write instead. */
@@ -168,7 +180,8 @@ function targetOf(text: string, options: ConformanceOptions): TestTarget {
       `--method ${options.method} takes no key: write POST, PATCH, PUT or DELETE`,
     );
   const path = pathOf("--path", options.path ?? url.pathname);
-  const { body, otherBody, header } = options;
+  const { body, otherBody, header, profile } = options;
+  const [usual, another] = BODIES[profile];
   // The suite's own origin knows no credentials, so any will do.
   const isFree = hasOrigin && options.caller.length === 0 && options.otherCaller.length === 0;
   const other = isFree ? [CALLERS[1]] : options.otherCaller;
@@ -185,13 +198,9 @@ function targetOf(text: string, options: ConformanceOptions): TestTarget {
           ? `${path}/other`
           : null
         : pathOf("--other-path", options.otherPath),
-    body: body === undefined ? JSON.stringify(BODY) : readData(body).toString(),
+    body: body === undefined ? JSON.stringify(usual) : readData(body).toString(),
     otherBody:
-      otherBody === undefined
-        ? body === undefined
-          ? JSON.stringify({ ...BODY, amount: 101 })
-          : null
-        : readData(otherBody).toString(),
+      otherBody === undefined ? (body === undefined ? JSON.stringify(another) : null) : readData(otherBody).toString(),
     contentType: options.contentType,
     headers: readHeaders(header),
     caller: readHeaders(isFree ? [CALLERS[0]] : options.caller),

@@ -7,6 +7,7 @@ import { CONCURRENCY } from "./cases/concurrency.ts";
 import { CRASH } from "./cases/crash.ts";
 import { EXPIRY } from "./cases/expiry.ts";
 import { FAILURES } from "./cases/failures.ts";
+import { MCP } from "./cases/mcp.ts";
 import { MISMATCH } from "./cases/mismatch.ts";
 import { REPLAY } from "./cases/replay.ts";
 import { SCOPES } from "./cases/scopes.ts";
@@ -27,13 +28,13 @@ export const CASES: readonly ConformanceCase[] = [
 ];
 
 /** What a server may be judged by: this project's profile of the draft, or a protocol's own rules. */
-export const PROFILES = { idempotency: CASES, acp: ACP } as const satisfies Readonly<
+export const PROFILES = { idempotency: CASES, acp: ACP, mcp: MCP } as const satisfies Readonly<
   Record<string, readonly ConformanceCase[]>
 >;
 
 export type ProfileName = keyof typeof PROFILES;
 
-export const PROFILE_NAMES = ["idempotency", "acp"] as const satisfies readonly ProfileName[];
+export const PROFILE_NAMES = ["idempotency", "acp", "mcp"] as const satisfies readonly ProfileName[];
 
 /** The cases that `words` select, each a group or an id; all without words. `unknown`: words that select nothing. */
 export function selectCases(

@@ -427,6 +427,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/features/presets/e2e/acp-conformance.test.ts",
     '"--profile", "acp"',
   ],
+  "npx onceway conformance http://127.0.0.1:8787 --path /mcp --origin-port 3000 --profile mcp": [
+    "test/features/json-rpc/e2e/mcp-conformance.test.ts",
+    '"--profile", "mcp"',
+  ],
   "npm run demo:mcp": ["test/serve/e2e/demo-mcp.test.ts", "demo:mcp"],
   "npm run chaos": [".ci/run", "npm run chaos"],
   "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],

@@ -1,0 +1,244 @@
+// What clients of MCP need of whatever protects their tool calls. `id.own` is MCP's own rule (a response has the id of its request, and ids are new in each try); the
+// others are this project's, because MCP has no keys: they are what the official clients need to retry. The tool is `pay`; keys are in the header.
+
+import type { CallBehaviour, CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
+import {
+  callCount,
+  type CaseFinding,
+  firstVerdict,
+  isSuccess,
+  problemOf,
+  replySucceeds,
+  replySummary,
+  wholeAnswerOf,
+} from "../findings.ts";
+import { headerValue } from "../http-response.ts";
+import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep, shouldCase } from "./define.ts";
+
+const FIRST = 7;
+const COPIES = 10;
+
+/** A tool call under an id, as JSON has it. */
+function toolCall(id: number | string, { amount = 25, more = "" } = {}): string {
+  const params = `{"name":"pay","arguments":{"amount":${amount}}${more}}`;
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`;
+}
+
+const ACCEPT = [["Accept", "application/json, text/event-stream"]] as const;
+
+/** What a client sends: a text, under its own session if it has one. */
+function sending(text: string, session: string | null = null): OriginBehaviour {
+  const own = session === null ? [] : [["Mcp-Session-Id", session] as const];
+  return { body: { text }, headers: [...ACCEPT, ...own] };
+}
+
+const RESULT = '{"content":[{"type":"text","text":"paid"}]}';
+
+function response(member: string, more: CallBehaviour = {}): CallBehaviour {
+  const text = `{"jsonrpc":"2.0","id":${FIRST},${member}}`;
+  return { status: 200, headers: [["Content-Type", "application/json"]], pieces: [text], ...more };
+}
+
+const paid = response(`"result":${RESULT}`);
+/** Whatever is processed a second time is seen in its result. */
+const paidAgain = response('"result":{"content":[{"type":"text","text":"paid again"}]}');
+
+/** The JSON-RPC message of an answer, as JSON or as the one event of a stream. */
+function messageIn(seen: CaseObservation, name: string): Readonly<Record<string, unknown>> | null {
+  const answer = wholeAnswerOf(seen, name);
+  if (answer === null || !answer.complete) return null;
+  if (!/^text\/event-stream\b/i.test(headerValue(answer, "content-type") ?? "")) return problemOf(answer);
+  const events = answer.body
+    .toString()
+    .split(/\r?\n\r?\n/)
+    .map((event) =>
+      event
+        .replaceAll(/^(?!data:).*$/gm, "")
+        .replaceAll(/^data: ?/gm, "")
+        .trim(),
+    )
+    .filter((data) => data !== "");
+  const messages = events.map((data) => problemOf({ body: Buffer.from(data) }));
+  return messages.length === 1 ? (messages[0] ?? null) : null;
+}
+
+/** The response to the call of that id, with that member. */
+const responds = (seen: CaseObservation, name: string, id: unknown, member: "result" | "error") => (): CaseFinding => {
+  const message = messageIn(seen, name);
+  if (message === null) return `the call got ${replySummary(seen, name)}, which is no single JSON-RPC message`;
+  if (message["id"] !== id)
+    return `the response has the id ${JSON.stringify(message["id"])}, not ${JSON.stringify(id)}`;
+  return member in message ? null : `the response has no ${member}`;
+};
+
+const hasFirstResult = (seen: CaseObservation, name: string) => (): CaseFinding =>
+  JSON.stringify(messageIn(seen, name)?.["result"]) === RESULT ? null : "the response has not the first result";
+
+/** The first one's result, under the id of this call. */
+const replays = (seen: CaseObservation, id: unknown) =>
+  firstVerdict(
+    replySucceeds(seen, "first", "the first call"),
+    callCount(seen, 1),
+    responds(seen, "again", id, "result"),
+    hasFirstResult(seen, "again"),
+  );
+
+/** An error that the SDKs read: under the call's own id, with HTTP 200; nothing is processed for it. */
+const refuses = (seen: CaseObservation, id: unknown, calls: number) =>
+  firstVerdict(callCount(seen, calls), responds(seen, "again", id, "error"), () =>
+    isSuccess(seen, "again") ? null : `got ${replySummary(seen, "again")}: the SDKs read an error with HTTP 200 alone`,
+  );
+
+const first = sendStep("first", sending(toolCall(FIRST)));
+const again = sendStep("again", sending(toolCall("next")));
+const shared = { profile: "keys", needs: ["origin"], origin: [paid, paidAgain] } as const;
+
+/** The first call has not this outcome for good: the next try is processed. */
+const notKept = (id: string, says: string, behaviour: CallBehaviour, more = ""): ConformanceCase =>
+  mustCase({
+    ...shared,
+    id,
+    says,
+    origin: [behaviour, response(`"result":${RESULT}`)],
+    script: [first, sendStep("again", sending(toolCall(FIRST, { more })))],
+    judge: (seen) => firstVerdict(callCount(seen, 2), responds(seen, "again", FIRST, "result")),
+  });
+
+export const MCP: readonly ConformanceCase[] = [
+  mustCase({
+    ...shared,
+    id: "id.own",
+    says: "A replay has the id of the call that gets it, as its client wrote it.",
+    profile: "basic, responses",
+    script: [first, again],
+    judge: (seen) => replays(seen, "next"),
+  }),
+  mustCase({
+    ...shared,
+    id: "list.free",
+    says: "tools/list needs no key, and passes each time.",
+    script: ["first", "again"].map((as) =>
+      sendStep(as, { ...sending('{"jsonrpc":"2.0","id":7,"method":"tools/list"}'), key: null }),
+    ),
+    judge: (seen) =>
+      firstVerdict(
+        replySucceeds(seen, "first", "the first"),
+        replySucceeds(seen, "again", "the second"),
+        callCount(seen, 2),
+      ),
+  }),
+  mustCase({
+    ...shared,
+    id: "retry.new-session",
+    says: "A client that comes back in another session gets its result.",
+    script: [sendStep("first", sending(toolCall(FIRST), "one")), sendStep("again", sending(toolCall("next"), "two"))],
+    judge: (seen) => replays(seen, "next"),
+  }),
+  mustCase({
+    ...shared,
+    id: "session.not-replayed",
+    says: "A replay has not the session of the first call.",
+    origin: [
+      {
+        ...paid,
+        headers: [
+          ["Content-Type", "application/json"],
+          ["Mcp-Session-Id", "first"],
+        ],
+      },
+      paidAgain,
+    ],
+    script: [first, again],
+    judge: (seen) =>
+      firstVerdict(
+        () => {
+          const answer = wholeAnswerOf(seen, "again");
+          return answer !== null && headerValue(answer, "mcp-session-id") !== null ? "the replay has a session" : null;
+        },
+        () => {
+          const verdict = replays(seen, "next");
+          return verdict.is === "failed" ? verdict.why : null;
+        },
+      ),
+  }),
+  notKept("session.dead", "A session that the server no longer has is no result: the next try is processed.", {
+    ...response('"error":{"code":-32001,"message":"Session not found"}'),
+    status: 404,
+  }),
+  notKept(
+    "error.protocol",
+    "An error of the protocol is no result: the next try is processed.",
+    response('"error":{"code":-32602,"message":"Invalid params"}'),
+  ),
+  notKept(
+    "mrtr.once",
+    "A question of the server is no result: the call that answers it is processed.",
+    response('"result":{"resultType":"input_required","inputRequests":{}}'),
+    ',"inputResponses":{"a":{"action":"accept"}},"requestState":"s"',
+  ),
+  mustCase({
+    ...shared,
+    id: "stream.response-only",
+    says: "A replay of an event stream has the response alone, and nothing that was for the first caller.",
+    origin: [
+      {
+        status: 200,
+        headers: [["Content-Type", "text/event-stream"]],
+        pieces: [
+          'id: 1\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}\n\n',
+          `id: 2\nevent: message\ndata: {"jsonrpc":"2.0","id":${FIRST},"result":${RESULT}}\n\n`,
+        ],
+      },
+      paidAgain,
+    ],
+    script: [first, again],
+    judge: (seen) => replays(seen, "next"),
+  }),
+  mustCase({
+    ...shared,
+    id: "conflict.json-rpc",
+    says: "Other arguments under the key get a JSON-RPC error under the call's own id, and are not processed.",
+    script: [first, sendStep("again", sending(toolCall("next", { amount: 26 })))],
+    judge: (seen) => refuses(seen, "next", 1),
+  }),
+  mustCase({
+    ...shared,
+    id: "key.missing",
+    says: "A call without a key gets a JSON-RPC error under its own id, and is not processed.",
+    script: [sendStep("again", { ...sending(toolCall("next")), key: null })],
+    judge: (seen) => refuses(seen, "next", 0),
+  }),
+  mustCase({
+    ...shared,
+    id: "members.twice",
+    says: "A call that two servers could read in two ways is not processed.",
+    script: [sendStep("again", sending(toolCall("next").replace('"params"', '"method":"tools/list","params"')))],
+    judge: (seen) => firstVerdict(callCount(seen, 0)),
+  }),
+  shouldCase({
+    ...shared,
+    id: "batch",
+    says: "A batch with such a call is refused as a whole: one key stands for one call.",
+    script: [sendStep("again", sending(`[${toolCall("next")},${toolCall("other")}]`))],
+    judge: (seen) => firstVerdict(callCount(seen, 0)),
+  }),
+  mustCase({
+    ...shared,
+    id: "burst.ten",
+    says: "Of ten equal calls at once one is processed, and each of those that are answered has its result.",
+    script: [{ do: "burst", as: "copy", times: COPIES }],
+    judge: (seen) =>
+      firstVerdict(callCount(seen, 1), () => {
+        const names = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);
+        return names.some((name) => isSuccess(seen, name)) ? null : "none succeeded";
+      }),
+  }),
+  mustCase({
+    ...shared,
+    id: "cut.reply",
+    says: "A client whose line breaks before the response gets it by calling again, and nothing is processed twice.",
+    origin: [{ ...paid, hold: "head" }, paidAgain],
+    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    judge: (seen) => firstVerdict(replySucceeds(seen, "again", "the next try"), callCount(seen, 1)),
+  }),
+];

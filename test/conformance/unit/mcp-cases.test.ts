@@ -1,0 +1,99 @@
+// Each case of the profile for MCP passes what a good server shows and fails what a defective one does.
+
+import { describe, expect, it } from "vitest";
+import type { CaseObservation, RequestReply } from "../../../src/conformance/case.ts";
+import { MCP } from "../../../src/conformance/cases/mcp.ts";
+import type { HeaderPair } from "../../../src/conformance/http-response.ts";
+import { reply, seen } from "./observations.ts";
+
+const RESULT = { content: [{ type: "text", text: "paid" }] };
+
+function message(id: unknown, member: object, headers: readonly HeaderPair[] = [], status = 200): RequestReply {
+  return reply(status, JSON.stringify({ jsonrpc: "2.0", id, ...member }), headers);
+}
+const result = (id: unknown, of: object = RESULT, headers: readonly HeaderPair[] = []): RequestReply =>
+  message(id, { result: of }, headers);
+const error = (id: unknown, status = 200): RequestReply =>
+  message(id, { error: { code: 409, message: "no" } }, [], status);
+const stream = (...events: readonly string[]): RequestReply =>
+  reply(200, events.map((event) => `${event}\n\n`).join(""), [["Content-Type", "text/event-stream"]]);
+const data = (id: unknown): string => `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, result: RESULT })}`;
+const PROGRESS = 'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{}}';
+
+const FIRST = result(7);
+const replay = {
+  good: [seen({ first: FIRST, again: result("next") }), seen({ first: FIRST, again: stream(data("next")) })],
+  bad: [
+    seen({ first: FIRST, again: FIRST }),
+    seen({ first: FIRST, again: result("next") }, 2),
+    seen({ first: FIRST, again: result("next", { content: [] }) }),
+    seen({ first: FIRST, again: error("next") }),
+    seen({ first: FIRST, again: stream(PROGRESS, data("next")) }),
+    seen({ first: FIRST, again: stream(data(7)) }),
+    seen({ first: reply(500), again: result("next") }),
+    seen({ first: FIRST, again: { lost: "timeout" } }),
+  ],
+};
+const fresh = {
+  good: [seen({ first: error(7), again: FIRST }, 2)],
+  bad: [seen({ first: error(7), again: error(7) }), seen({ first: error(7), again: FIRST }, 1)],
+};
+const refused = (calls: number) => ({
+  good: [seen({ first: FIRST, again: error("next") }, calls)],
+  bad: [
+    seen({ first: FIRST, again: error("next") }, calls + 1),
+    seen({ first: FIRST, again: error(null) }, calls),
+    seen({ first: FIRST, again: error("next", 422) }, calls),
+    seen({ first: FIRST, again: reply(422, "{}") }, calls),
+    seen({ first: FIRST, again: result("next") }, calls),
+  ],
+});
+const copies = (make: (at: number) => RequestReply): CaseObservation["replies"] =>
+  Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`copy.${at}`, make(at)]));
+
+const OBSERVATIONS: Readonly<
+  Record<string, { readonly good: readonly CaseObservation[]; readonly bad: readonly CaseObservation[] }>
+> = {
+  "id.own": replay,
+  "list.free": {
+    good: [seen({ first: FIRST, again: FIRST }, 2)],
+    bad: [seen({ first: FIRST, again: FIRST }, 1), seen({ first: reply(400), again: reply(400) }, 0)],
+  },
+  "retry.new-session": replay,
+  "session.not-replayed": {
+    good: replay.good,
+    bad: [...replay.bad, seen({ first: FIRST, again: result("next", RESULT, [["Mcp-Session-Id", "first"]]) })],
+  },
+  "session.dead": fresh,
+  "error.protocol": fresh,
+  "mrtr.once": fresh,
+  "stream.response-only": replay,
+  "conflict.json-rpc": refused(1),
+  "key.missing": refused(0),
+  "members.twice": { good: [seen({ again: error(null) }, 0)], bad: [seen({ again: result("next") }, 1)] },
+  batch: { good: [seen({ again: error(null) }, 0)], bad: [seen({ again: reply(200, "[]") }, 1)] },
+  "burst.ten": {
+    good: [seen(copies(() => FIRST)), seen(copies((at) => (at === 2 ? FIRST : error(7))))],
+    bad: [
+      seen(
+        copies(() => FIRST),
+        2,
+      ),
+      seen(copies(() => reply(409))),
+    ],
+  },
+  "cut.reply": { good: [seen({ again: FIRST })], bad: [seen({ again: FIRST }, 2), seen({ again: reply(409) })] },
+};
+
+describe("the cases for MCP", () => {
+  it("have unique ids, each with observations", () => {
+    expect(Object.keys(OBSERVATIONS)).toEqual(MCP.map(({ id }) => id));
+    expect(new Set(MCP.map(({ id }) => id)).size).toBe(MCP.length);
+  });
+
+  it.each(MCP.map((one) => [one.id, one] as const))("%s passes a good server and fails a defective one", (id, one) => {
+    const { good = [], bad = [] } = OBSERVATIONS[id] ?? {};
+    expect(good.map(one.judge)).toEqual(good.map(() => ({ is: "passed" })));
+    expect(bad.map(one.judge)).toEqual(bad.map(() => ({ is: "failed", why: expect.stringMatching(/./) })));
+  });
+});
