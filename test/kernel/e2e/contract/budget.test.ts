@@ -20,7 +20,37 @@ const TRIES = 5;
 
 const PAGE = "https://shop.example.com";
 
+/** Routes that read more of a message than the plain one, and what their clients send with a key. */
+const READING = [
+  // feature: json-rpc begins
+  {
+    route: { path: "/jsonrpc/*", jsonrpc: true },
+    sent: (key: string) => ({
+      key,
+      body: '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"pay","arguments":{"amount":4200,"note":"order 1138"}}}',
+    }),
+  },
+  // feature: json-rpc ends
+  // feature: verdicts begins
+  {
+    route: { path: "/verdicts/*", verdicts: [{ at: "/error", is: "refused" }] },
+    sent: (key: string) => ({ key, body: BODY }),
+  },
+  // feature: verdicts ends
+  {
+    route: { path: "/json_scope/*", scope: ["header:authorization", "json:/source"] },
+    sent: (key: string) => ({ key, body: BODY }),
+  },
+  // feature: content-keys begins
+  {
+    route: { path: "/digest/*", key_from: [{ digest: ["json:/description"], window: "10m", repeat: "replay" }] },
+    sent: (key: string) => ({ key: null, body: BODY.replace("order 1138", key) }),
+  },
+  // feature: content-keys ends
+];
+
 const ROUTES = [
+  ...READING.map(({ route }) => route),
   { path: "/v1/*" },
   { path: "/late/*", duplicate: "wait" },
   { path: "/new_keys/*", new_keys: "NEW_KEYS" },
@@ -54,11 +84,11 @@ afterAll(async () => {
 });
 
 /** `null`: without a key. */
-async function send(key: string | null, { path = "v1/payments", origin: from }: Sent = {}): Promise<void> {
+async function send(key: string | null, { path = "v1/payments", origin: from, body = BODY }: Sent = {}): Promise<void> {
   const { host: _host, "content-length": _length, ...headers } = HEADERS;
   const origins = from === undefined ? {} : { origin: from };
   const keys = key === null ? {} : { "idempotency-key": key };
-  const init = { method: "POST", headers: { ...headers, ...origins, ...keys }, body: BODY };
+  const init = { method: "POST", headers: { ...headers, ...origins, ...keys }, body };
   const response = await fetch(`${gateway.url}/${path}`, init);
   expect(response.status).toBe(201);
   await response.arrayBuffer();
@@ -68,6 +98,7 @@ interface Sent {
   readonly path?: string;
   /** The page that it comes from; none by default. */
   readonly origin?: string;
+  readonly body?: string;
 }
 
 async function takeCounts(): Promise<readonly number[]> {
@@ -163,6 +194,29 @@ describe("the budget of a request", () => {
       moreThan(replays[at + 1] ?? [], plainReplay),
     ]);
     expect(readTable("more of the runtime's")).toEqual(tableRows(columns));
+  });
+
+  it("is the table in the documentation for each setting that reads more of a message", async () => {
+    const keys = freshKeys();
+    const plain = { route: { path: "/v1/*" }, sent: (key: string) => ({ key, body: BODY }) };
+    const kinds = [plain, ...READING].map(({ route, sent }) => (key: string) => {
+      const { key: own, body } = sent(`${route.path.slice(1, -2)}-${key}`);
+      return send(own, { path: `${route.path.slice(1, -2)}/payments`, body });
+    });
+    const [firsts, replays]: [(readonly number[])[], (readonly number[])[]] = [[], []];
+    for (const act of kinds) {
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) await act(freshKey());
+      firsts.push(await countsOf(keys, act));
+    }
+    gateway = await restarted();
+    await send(freshKey());
+    for (const act of kinds) replays.push(await countsOf(keys, act));
+    const [plainFirst = [], plainReplay = []] = [firsts[0], replays[0]];
+    const columns = READING.flatMap((_, at) => [
+      moreThan(firsts[at + 1] ?? [], plainFirst),
+      moreThan(replays[at + 1] ?? [], plainReplay),
+    ]);
+    expect(readTable("more for what is read")).toEqual(tableRows(columns));
   });
 });
 
