@@ -52,6 +52,7 @@ const OBJECT_LIST = "features/object.ts";
 export const NEEDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   "content-keys": { "key-sources": ["settings/feature.ts"] },
   graphql: { "key-sources": [] },
+  presets: { "problem-shapes": [], verdicts: [], "json-rpc": [] },
   queues: { outbox: ["dead-letter.ts", "operator/watch-shards.ts"], accepted: [] },
 };
 

@@ -43,14 +43,10 @@ key = "optional"
 duplicate = "wait"
 `;
 
-/** The tool of the shop that agents pay in; all other calls pass. */
 const MCP_ROUTES = `
 [[vars.ROUTES]]
 path = "/mcp"
-jsonrpc = { tools = ["pay"] }
-unknown = "hold"
-duplicate = "wait"        # the second call gets the answer of the first, as soon as that has one
-problems = "jsonrpc"
+preset = "mcp"            # tool calls are protected, all else passes
 `;
 
 const ROUTES = { demo: DEMO_ROUTES, own: OWN_ROUTES, mcp: MCP_ROUTES };

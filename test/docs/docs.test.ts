@@ -424,12 +424,12 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   "npm run format": ["test/check.ts", "oxfmt"],
   "npm run generate": ["test/check.ts", "generate"],
   "npx onceway conformance http://127.0.0.1:8787 --path /checkout_sessions --origin-port 3000 --profile acp": [
-    "test/features/presets/e2e/acp-conformance.test.ts",
-    '"--profile", "acp"',
+    "test/features/presets/e2e/preset-conformance.test.ts",
+    'conform("acp", ',
   ],
   "npx onceway conformance http://127.0.0.1:8787 --path /mcp --origin-port 3000 --profile mcp": [
-    "test/features/json-rpc/e2e/mcp-conformance.test.ts",
-    '"--profile", "mcp"',
+    "test/features/presets/e2e/preset-conformance.test.ts",
+    'conform("mcp", ',
   ],
   "npm run demo:mcp": ["test/serve/e2e/demo-mcp.test.ts", "demo:mcp"],
   "npm run chaos": [".ci/run", "npm run chaos"],

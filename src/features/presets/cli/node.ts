@@ -97,7 +97,7 @@ const RULES: readonly BrokenRule[] = [
 
 function brokenRules(route: Route): readonly ConfigProblem[] {
   const preset = presetOf(route);
-  if (preset === null) return [];
+  if (preset?.protocol !== "ACP") return [];
   return RULES.filter(({ isBroken }) => isBroken(route)).map(({ setting, rule, what }) => ({
     path: `${route.name}.${setting}`,
     message: `breaks ${preset.protocol} ${rule}, which preset = "${route.preset}" stands for: ${what}`,

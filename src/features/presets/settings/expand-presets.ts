@@ -55,13 +55,13 @@ function fromRule(name: string, { protocol }: ProtocolPreset, rule: string): str
   return `preset ${name}: ${protocol} ${rule}`;
 }
 
-/** `null`: the route says its scope itself, or nobody can read the one in force. */
+/** `null`: the preset adds nothing, the route says its scope itself, or nobody can read the one in force. */
 function addedScope(
   route: SettingsTable,
   defaults: SettingsTable,
   { scope }: ProtocolPreset,
 ): readonly unknown[] | null {
-  if (Object.hasOwn(route, "scope")) return null;
+  if (scope.length === 0 || Object.hasOwn(route, "scope")) return null;
   const inForce = defaults["scope"] ?? DEFAULT_SCOPE;
   if (!Array.isArray(inForce)) return null;
   const known: readonly unknown[] = inForce;

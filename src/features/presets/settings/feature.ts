@@ -15,7 +15,7 @@ export const presetTexts: TextsOf<typeof presetEntries> = {
   preset: {
     description:
       "The settings that a protocol asks for ([which](../../features/presets/README.md); `onceway check --expand` prints them). What is written in the route counts " +
-      "before them, and they count before what is written in `IDEMPOTENCY`, but to a scope there they only add. `unknown` has to be written.",
+      'before them, and they count before what is written in `IDEMPOTENCY`, but to a scope there they only add. `unknown` has to be written, but with `"mcp"`.',
     onChange:
       "changes each of these settings: **names other records, and makes retries of older keys look like reuse**; append the old scope to `previous_scope`",
   },
@@ -39,7 +39,13 @@ export const presetsSettings: FeatureSettings<PresetSettings> = {
 function unknownProblems({ all, source, isKnown, place }: InForce<PresetSettings>): readonly ConfigProblem[] {
   if (!isKnown("preset", "unknown", "verify")) return [];
   const preset = presetNamed(all.preset);
-  if (preset === null || source("unknown") !== null || source("verify") !== null) return [];
+  if (
+    preset === null ||
+    Object.hasOwn(preset.settings, "unknown") ||
+    source("unknown") !== null ||
+    source("verify") !== null
+  )
+    return [];
   const message =
     `must be written with preset = "${all.preset}", because ${preset.protocol} wants a fresh attempt after a lost call, which may charge twice: ` +
     'write unknown = "hold" (a person decides), "verify" with verify (the API is asked), or "retry" (only if twice does no harm)';

@@ -18,10 +18,10 @@ const routeIn = (route: object, defaults: object = {}) => {
 };
 
 describe("a preset", () => {
-  it("has only settings that there are, and leaves out what follows a lost call", () => {
-    for (const { settings } of Object.values(PRESETS)) {
+  it("has only settings that there are, and leaves out what follows a lost call where its protocol wants a fresh attempt", () => {
+    for (const [preset, { settings }] of Object.entries(PRESETS)) {
       for (const name of Object.keys(settings)) expect(Object.keys(SETTINGS.entries)).toContain(name);
-      expect(settings).not.toHaveProperty("unknown");
+      expect(settings["unknown"]?.value).toBe(preset === "mcp" ? "hold" : undefined);
       expect(settings).not.toHaveProperty("scope");
     }
   });
@@ -68,12 +68,26 @@ describe("what nobody may leave open beside a preset", () => {
     expect(routeIn({ ...open, verify: "/by-key/{key}" }).rules.policy.unknown).toBe("verify");
   });
 
-  it.each(["mcp", "adcp", "ucp", "acp-mcp", "ucp-mcp", "acp@2025-01-01"])(
-    "refuses %s, which is not built",
-    (preset) => {
-      expect(problemsOf({ ROUTES: [{ ...ACP, preset }] }).map(({ path }) => path)).toEqual(["ROUTES[0].preset"]);
-    },
-  );
+  it.each(["adcp", "ucp", "acp-mcp", "ucp-mcp", "acp@2025-01-01"])("refuses %s, which is not built", (preset) => {
+    expect(problemsOf({ ROUTES: [{ ...ACP, preset }] }).map(({ path }) => path)).toEqual(["ROUTES[0].preset"]);
+  });
+});
+
+describe("the preset for MCP", () => {
+  it("adds nothing to the scope, holds lost calls, and takes what its route writes", () => {
+    const route = routeIn({ path: "/mcp", preset: "mcp", jsonrpc: { tools: ["pay"] } });
+    expect(scopeNames(route.scope)).toEqual(["header:authorization"]);
+    expect([route.rules.policy.unknown, route.problemShape?.name]).toEqual(["hold", "jsonrpc"]);
+    expect(routeIn({ path: "/mcp", preset: "mcp", unknown: "retry" }, { unknown: "hold" }).rules.policy.unknown).toBe(
+      "retry",
+    );
+    expect(routeIn({ path: "/mcp", preset: "mcp" }, { unknown: "retry" }).rules.policy.unknown).toBe("hold");
+  });
+
+  it("has no warnings of its own", () => {
+    const config = configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [{ path: "/mcp", preset: "mcp" }] });
+    expect(configWarnings(config)).toEqual([]);
+  });
 });
 
 describe("a written setting that breaks a rule", () => {

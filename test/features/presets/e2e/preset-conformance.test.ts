@@ -1,4 +1,4 @@
-// The conformance suite with ACP's rules, against a gateway with `preset = "acp"`, against one without it, and against the application alone.
+// The conformance suite with a protocol's rules, against a gateway with that protocol's preset and nothing else, and against one without it.
 
 import * as v from "valibot";
 import { expect, it } from "vitest";
@@ -10,18 +10,25 @@ const RETENTION = "6s";
 const SHORT = { timeout: "1s", lock: "2s", unknown: "retry" };
 
 const report = v.object({
-  profile: v.literal("acp"),
+  profile: v.picklist(["acp", "mcp"]),
   results: v.array(v.object({ id: v.string(), level: v.string(), result: v.string() })),
 });
 
 /** What did not pass: `life.24h failed`. */
-async function notPassed(route: object, ...more: readonly string[]): Promise<readonly string[]> {
+function notPassed(route: object, ...more: readonly string[]): Promise<readonly string[]> {
+  return conform("acp", "/checkout_sessions", route, more);
+}
+
+async function conform(
+  profile: string,
+  path: string,
+  route: object,
+  more: readonly string[] = [],
+): Promise<readonly string[]> {
   const port = await freePort();
-  const gateway = await startGateway(`http://127.0.0.1:${port}`, { shards: 2 }, [
-    { path: "/checkout_sessions/*", ...route },
-  ]);
+  const gateway = await startGateway(`http://127.0.0.1:${port}`, { shards: 2 }, [{ path: `${path}/*`, ...route }]);
   try {
-    const where = ["--path", "/checkout_sessions", "--origin-port", String(port), "--profile", "acp", "--json"];
+    const where = ["--path", path, "--origin-port", String(port), "--profile", profile, "--json"];
     const { stdout } = await startOnceway(["conformance", gateway.url, ...where, ...more]).outcome;
     const { results } = v.parse(report, JSON.parse(stdout));
     return results.filter(({ result }) => result !== "passed").map(({ id, result }) => `${id} ${result}`);
@@ -59,4 +66,8 @@ it("fails without the preset what the preset is for", async () => {
     "lost.fresh failed",
     "life.then-new skipped",
   ]);
+});
+
+it("passes whole with the preset for MCP, in one line", async () => {
+  expect(await conform("mcp", "/mcp", { preset: "mcp" })).toEqual([]);
 });
