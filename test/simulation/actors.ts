@@ -55,6 +55,8 @@ export interface Actors<Kind extends string = string> {
 
   /** `null`: the next request is a plain one. */
   variant?(choices: Choices): RequestVariant | null;
+  /** What the route has that all requests come for, whatever their variant. */
+  route?(head: ExchangeHead): ExchangeHead;
   /** An answer leaves the object. `null`: it is none of its own. */
   hears?(asked: Asked, response: PlainResponse): OwnAnswer | null;
   /**

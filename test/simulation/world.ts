@@ -113,7 +113,8 @@ export class World {
   ): void {
     this.#sent += 1;
     const credential = `client ${client}`;
-    const head = variantOf(headFor(this.plan, record, fingerprint, `a${this.#sent}`, duplicate, credential));
+    const plain = headFor(this.plan, record, fingerprint, `a${this.#sent}`, duplicate, credential);
+    const head = variantOf(this.actors.reduce((one, actors) => actors.route?.(one) ?? one, plain));
     this.deliver(this.plan.limitsKeys ? { ...head, newKeys: KEY_COUNT } : head, credential);
   }
 

@@ -2,6 +2,7 @@
 
 import type { RequestSignal } from "../../../../src/kernel/object/exchange-ports.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../../src/kernel/object-feature.ts";
+import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import type { MonitorQuestion } from "../../../../src/features/accepted/monitor-question.ts";
 import { type AcceptedFeature, acceptedObject } from "../../../../src/features/accepted/object/feature.ts";
 import type { Actors, OwnAnswer, RequestVariant, SimulatedFeature } from "../../../simulation/actors.ts";
@@ -13,7 +14,7 @@ import type { AttemptFacts } from "../../../simulation/facts.ts";
 import type { DrawnPlan } from "../../../simulation/plan.ts";
 import type { PlainResponse } from "../../../simulation/platform.ts";
 import type { World } from "../../../simulation/world.ts";
-import { ACCEPTANCES, accepting, type Look, questionFor } from "./acceptance.ts";
+import { ACCEPTANCES, accepting, type Look, questionFor, withSchedule } from "./acceptance.ts";
 import { Promises } from "./promises.ts";
 
 /** Requests that are accepted: their clients do not wait, and ask monitors. */
@@ -67,6 +68,10 @@ class AcceptedActors implements Actors<AcceptedKind> {
     const how = choices.pick(ACCEPTANCES);
     const what = how.accepts ? `accepted after ${how.waitMs} ms` : "waits";
     return { what, of: (head) => accepting(head, how) };
+  }
+
+  route(head: ExchangeHead): ExchangeHead {
+    return this.#accepts ? { ...head, rules: withSchedule(head.rules) } : head;
   }
 
   readonly object = (kernel: ObjectKernel): ObjectFeature => {

@@ -8,7 +8,7 @@ import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Gateway } from "../../../support/gateway.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
-import { freePort } from "../../../support/ports.ts";
+import { freePort } from "../../../support/ports.ts"; // feature: identities
 import { expectProblem } from "../../../support/e2e/problem.ts";
 import { clientOf, type Message, removeGateway, startGateway, until } from "../../../support/e2e/scene.ts";
 
@@ -48,9 +48,11 @@ beforeAll(async () => {
     server.listen(0, "127.0.0.1", resolve);
   });
   const { port } = v.parse(v.object({ port: v.number() }), server.address());
+  // feature: identities begins
   // Nothing listens there.
   const jwks = `http://127.0.0.1:${await freePort()}/keys`;
   const IDENTITIES = { user: { jwt: { issuer: "https://issuer.test", audience: "api", jwks } } };
+  // feature: identities ends
   gateway = await startGateway(
     `http://127.0.0.1:${port}`,
     { shards: 2 },

@@ -61,13 +61,15 @@ describe("jsonrpc", () => {
     });
   });
 
+  // feature: pages begins
   it("lets pages of other origins speak to an MCP server", () => {
-    const { cors } = routeOf({ jsonrpc: true, cors: { origins: ["https://app.test"], allow_headers: ["mcp-method"] } }); // feature: pages
+    const { cors } = routeOf({ jsonrpc: true, cors: { origins: ["https://app.test"], allow_headers: ["mcp-method"] } });
     expect(cors?.allowHeaders).toEqual(
       expect.arrayContaining(["mcp-method", "Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Name"]),
-    ); // feature: pages
-    expect(cors?.exposeHeaders).toContain("Mcp-Session-Id"); // feature: pages
+    );
+    expect(cors?.exposeHeaders).toContain("Mcp-Session-Id");
   });
+  // feature: pages ends
 
   it("costs a route without it nothing: its object is told what it was told before", () => {
     expect(routeOf({}).jsonrpc).toBeNull();

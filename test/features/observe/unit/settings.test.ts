@@ -50,17 +50,21 @@ describe("a route on trial", () => {
     [{ enforce: "10%" }, 'ROUTES[0].enforce: has no effect with mode = "enforce"'],
     [{ mode: "observe", observe: { sample: 0 } }, "ROUTES[0].observe.sample: must be a number above 0"],
     [{ mode: "observe", observe: { effect: "id" } }, "ROUTES[0].observe.effect: "],
-    [{ mode: "observe", async: "always" }, 'ROUTES[0].mode: must not be "observe" with async,'],
-    [{ mode: "observe", publish: [{ to: "line", type: "t" }] }, 'must not be "observe" with publish,'],
+    [{ mode: "observe", async: "always" }, 'ROUTES[0].mode: must not be "observe" with async,'], // feature: accepted
+    [{ mode: "observe", publish: [{ to: "line", type: "t" }] }, 'must not be "observe" with publish,'], // feature: outbox
     [{ mode: "observe", new_keys: "NEW_KEYS" }, 'must not be "observe" with new_keys,'],
-    [{ mode: "observe", graphql: true }, 'must not be "observe" with graphql = true,'],
+    [{ mode: "observe", graphql: true }, 'must not be "observe" with graphql = true,'], // feature: graphql
     [{ mode: "observe", encrypt_responses: true }, 'must not be "observe" with encrypt_responses = true,'],
     [{ mode: "observe", shards: "per-key" }, 'must not be "observe" with shards = "per-key",'],
+    // feature: pages begins
     [{ mode: "observe", enforce: "1%", cors: { origins: ["https://a.example"] } }, 'must not be "observe" with cors,'],
+    // feature: pages ends
+    // feature: key-sources begins
     [
       { mode: "observe", enforce: "1%", key_from: ["json:/id"] },
       'must not be "observe" with key_from other than headers,',
     ],
+    // feature: key-sources ends
   ])("refuses %j", (route, problem) => {
     const problems = problemsOf(route);
     expect(problems).toHaveLength(1);
