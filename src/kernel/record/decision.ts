@@ -100,16 +100,20 @@ export function abandonKey(
   policy: Policy,
   now: EpochMs,
 ): LifeCycleStep {
+  const soonest = timeAfter(now, policy.retentionMs);
+  // Given up once more: each answer promises the whole time from then on.
+  if (current?.state === "remembered" && isAbandoned(current)) {
+    if (current.expiresAt >= soonest) return unchangedStep(record, { type: "abandoned" });
+    return changedStep({ ...current, expiresAt: soonest }, { type: "abandoned" });
+  }
   if (current !== null) {
-    if (isAbandoned(current)) return unchangedStep(record, { type: "abandoned" });
     const { state, attempt } = current;
     if (state !== "failed" || attempt.mayHaveActed || mayStillRun(current, now))
       return unchangedStep(record, { type: "not-abandoned", record: current });
   }
   const attempt = { id: NO_ATTEMPT, number: 0, startedAt: now, lockedUntil: NO_LOCK, mayHaveActed: false };
-  const expiresAt = timeAfter(now, policy.retentionMs);
   return changedStep(
-    { state: "remembered", fingerprint: ABANDONED_KEY, attempt, policy, status: null, expiresAt },
+    { state: "remembered", fingerprint: ABANDONED_KEY, attempt, policy, status: null, expiresAt: soonest },
     { type: "abandoned" },
   );
 }

@@ -338,4 +338,24 @@ describe("the arrows of the state machine (src/kernel/record/README.md)", () => 
     ]);
     expect(tell("hold", [0, request("a")], [2, ambiguous], [3, other]).at(-1)).toBe("key-reused → unknown");
   });
+
+  it("keeps a key that was given up for the whole retention from the last time on", () => {
+    const abandon: LifeCycleEvent = { type: "abandon" };
+    const until = 5 + RETENTION_MS;
+    // The clock goes back: nothing that was promised is shortened.
+    const again = [
+      [0, abandon],
+      [5, abandon],
+      [3, abandon],
+      [until - 1, request("a")],
+      [until, request("b")],
+    ] as const;
+    expect(tell("hold", ...again)).toEqual([
+      "abandoned → remembered",
+      "abandoned → remembered",
+      "abandoned → remembered",
+      "key-expired → remembered",
+      "start → started",
+    ]);
+  });
 });
