@@ -413,6 +413,7 @@ describe("the mismatch", () => {
   });
 });
 
+// feature: verdicts begins
 describe("a route that takes other requests after a refusal", () => {
   const JUDGED = { path: "/hold-verdicts" };
   const other = { ...JUDGED, fingerprint: "other" };
@@ -450,6 +451,7 @@ describe("a route that takes other requests after a refusal", () => {
     expectBad(story(...history, asked("q9", 9_000, 9_010, replayed(two), { ...others, ...CALM })), "mismatch");
   });
 });
+// feature: verdicts ends
 
 describe("the gateway's problems", () => {
   const RULE = "honest problems";
