@@ -3,7 +3,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { answerMemory } from "../../../../src/kernel/body/held-answer.ts";
 import type { BodyRule } from "../../../../src/kernel/record/verdict.ts";
-import { EXCHANGE_CALL } from "../../../../src/kernel/request/message.ts";
+import { EXCHANGE_CALL } from "../../../../src/kernel/request/message.ts"; // feature: verdicts
 import { again, headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 
 const VERDICTS: readonly BodyRule[] = [
@@ -95,6 +95,7 @@ describe("an event stream", () => {
     expect(bench.calls).toHaveLength(1);
   });
 
+  // feature: verdicts begins
   it.each([
     ["at once", [response('"result":{"resultType":"input_required"}')]],
     [
@@ -163,6 +164,7 @@ describe("an event stream", () => {
     await bench.send(messageOf(head));
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ code: "outcome-unknown" });
   });
+  // feature: verdicts ends
 
   it("of a route without calls is whole when it ends", async () => {
     const bench = new ShardBench();
