@@ -7,6 +7,7 @@ import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { startIssuer } from "../support/issuer.ts";
 import { makeStateDir, type WorkerdOptions } from "../support/gateway.ts";
+import { freePort } from "../support/ports.ts";
 import { showNothing, type ShowPhase } from "../support/progress.ts";
 import { runClient, settleAll } from "./clients.ts";
 import type { Run } from "./clients.ts";
@@ -17,7 +18,7 @@ import { strike, strikeBucket } from "./faults.ts";
 import { CONSUMER_TOKENS, GROUP_POLICIES, GROUPS, Partition, runConsumer, settleClaims } from "./consumers.ts";
 import { runFloods } from "./floods.ts";
 import { runCarefulClient } from "./careful-clients.ts";
-import { bucketAt, quietPort, startGatewayBox } from "./gateway-box.ts";
+import { bucketAt, startGatewayBox } from "./gateway-box.ts";
 import type { HistoryEvent } from "../guarantees/history.ts";
 import { eventsIn } from "../guarantees/recorders/broker-journal.ts";
 import { watchLag, watchPulse } from "../guarantees/recorders/lag.ts";
@@ -77,15 +78,15 @@ export async function runChaos({
   });
 
   const stateDir = await makeStateDir();
-  const origin = await startChaosOrigin(await quietPort(), report);
+  const origin = await startChaosOrigin(await freePort(), report);
   const shards = random.pick(SHARDS);
   const bucket = dimensions.has("bucket")
-    ? await startBucket(await quietPort(), createRandom(seed, "bucket"), report)
+    ? await startBucket(await freePort(), createRandom(seed, "bucket"), report)
     : null;
   const issuer = dimensions.has("tokens") ? await startIssuer("https://login.example.com") : null;
   // Operators cannot end the rest of a destination in objects that are not listed.
   const isListed = shards !== "per-key";
-  const receiver = dimensions.has("events") ? await startReceiver(await quietPort(), seed, !isListed, report) : null;
+  const receiver = dimensions.has("events") ? await startReceiver(await freePort(), seed, !isListed, report) : null;
   const queues = dimensions.has("deliveries")
     ? await startQueues(stateDir, createRandom(seed, "broker"), !isListed)
     : null;

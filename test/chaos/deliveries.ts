@@ -6,10 +6,10 @@ import { setTimeout as pause } from "node:timers/promises";
 import { workerBeside } from "../support/beside.ts";
 import { type Broker, newMessageId, startBroker } from "../support/broker.ts";
 import type { WorkerdOptions } from "../support/gateway.ts";
+import { freePort } from "../support/ports.ts";
 import type { HistoryEvent, Message } from "../guarantees/history.ts";
 import { type ParkedRecord, parkedRecords } from "../guarantees/recorders/ledger.ts";
 import { sha256 } from "../guarantees/recorders/marks.ts";
-import { quietPort } from "./gateway-box.ts";
 import { change, type RecordName } from "./operators.ts";
 import { LETTER_BINDING, type Produced, produce, queueOf } from "./queues.ts";
 import type { Random } from "./random.ts";
@@ -24,7 +24,7 @@ export interface ChaosQueues {
 
 /** `takesAll`: the queue of dead letters never fails, because nobody could end the rest of a destination that has failed. */
 export async function startQueues(folder: string, random: Random, takesAll: boolean): Promise<ChaosQueues> {
-  const [deliver, letters] = [await quietPort(), await quietPort()];
+  const [deliver, letters] = [await freePort(), await freePort()];
   const broker = await startBroker({
     deliverTo: `http://127.0.0.1:${deliver}/`,
     letterPort: letters,

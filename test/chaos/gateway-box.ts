@@ -2,14 +2,13 @@
 // Reports each fault that took effect, with its start and end.
 
 import { readFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { startWorkerd } from "../support/gateway.ts";
 import type { Gateway, WorkerdOptions } from "../support/gateway.ts";
 import { rawRequest } from "../support/http.ts";
+import { freePort } from "../support/ports.ts";
 import type { Died, Outage } from "../guarantees/history.ts";
 
-const RESTARTS = 5;
 const STOP_LOOKS = 40;
 const OUTPUT_CHARACTERS = 4_000;
 
@@ -27,7 +26,7 @@ export async function startGatewayBox(
   options: Omit<WorkerdOptions, "port">,
   report: (event: Outage | Died) => void,
 ): Promise<GatewayBox> {
-  const port = await quietPort();
+  const port = await freePort();
   const { stateDir } = options;
   let gateway = await startWorkerd({ ...options, port });
   await assertConfigured(gateway);
@@ -42,7 +41,7 @@ export async function startGatewayBox(
       look();
       const from = Date.now();
       await gateway.kill9();
-      gateway = await restart(gateway);
+      gateway = await gateway.restart();
       report({ type: "outage", kind: "killed", from, to: Date.now() });
     },
     async stopDuring(doing) {
@@ -75,17 +74,6 @@ async function assertConfigured(gateway: Gateway): Promise<void> {
   throw new Error(`the gateway does not answer with its policy: ${gateway.output().slice(-OUTPUT_CHARACTERS)}`);
 }
 
-async function restart(gateway: Gateway): Promise<Gateway> {
-  for (let left = RESTARTS; ; left -= 1) {
-    try {
-      return await gateway.restart();
-    } catch (error) {
-      if (left === 0) throw error;
-      await pause(100);
-    }
-  }
-}
-
 /** Null: the process was killed while it was stopped. */
 function continueProcess(pid: number | null): void {
   if (pid !== null) process.kill(pid, "SIGCONT");
@@ -111,22 +99,4 @@ export function bucketAt(port: number): Pick<WorkerdOptions, "extraBindings" | "
     extraBindings: ['(name = "BODIES", r2Bucket = "bodies")'],
     extraServices: [`(name = "bodies", external = (address = "127.0.0.1:${port}", http = ()))`],
   };
-}
-
-/**
- * A free port below the system's ephemeral range. With a port from that range, a client that connects while nobody
- * listens can be assigned the same port, connect to itself, and keep the gateway from listening there again.
- */
-export async function quietPort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => resolve(true));
-    });
-    if (!isFree) continue;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-  }
 }

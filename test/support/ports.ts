@@ -9,7 +9,10 @@ import { rawRequest } from "./http.ts";
 
 const POLL_MS = 25;
 
-/** Below what systems give out by themselves (Linux from 32768 on, macOS from 49152), so that nothing takes it between two starts. */
+/**
+ * Below what systems give out by themselves (Linux from 32768 on, macOS from 49152), so that nothing takes a port between two starts. A
+ * client that connects while nobody listens could even be given the same port, connect to itself, and keep the gateway from listening there.
+ */
 const FIRST_PORT = 10_000;
 const PORTS = 20_000;
 

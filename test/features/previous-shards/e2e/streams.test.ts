@@ -4,10 +4,10 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ChaosBucket, startBucket } from "../../../chaos/bucket.ts";
-import { quietPort } from "../../../chaos/gateway-box.ts";
 import { createRandom } from "../../../chaos/random.ts";
 import { type LayoutScene, startLayoutScene } from "../rounds/scene.ts";
 import { freshKey, headerValue } from "../../../support/http.ts";
+import { freePort } from "../../../support/ports.ts";
 import { openStream, type StreamReader } from "../../../support/e2e/stream-client.ts";
 import { startStreamOrigin, type StreamOrigin } from "../../../support/e2e/stream-origin.ts";
 import { event, EVENTS, makeLoad } from "../../../support/e2e/stream-scene.ts";
@@ -31,7 +31,7 @@ let scene: LayoutScene<Name>;
 
 beforeAll(async () => {
   origin = await startStreamOrigin();
-  bucket = await startBucket(await quietPort(), createRandom("streams", "bucket"), () => undefined);
+  bucket = await startBucket(await freePort(), createRandom("streams", "bucket"), () => undefined);
   bucket.calm();
   const vars = { IDEMPOTENCY: { origin: origin.url }, ROUTES };
   scene = await startLayoutScene({ vars, workers: { old: OLD, new: NEW }, bucketPort: bucket.port });

@@ -8,7 +8,6 @@ import { rm } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { type Run, runClient, settleAll } from "../../../chaos/clients.ts";
 import type { Dimensions } from "../../../chaos/dimensions.ts";
-import { quietPort } from "../../../chaos/gateway-box.ts";
 import type { HistoryEvent } from "../../../guarantees/history.ts";
 import { watchLag, watchPulse } from "../../../guarantees/recorders/lag.ts";
 import { awaitAlarms } from "../../../guarantees/recorders/ledger.ts";
@@ -18,6 +17,7 @@ import { createRandom, type Random } from "../../../chaos/random.ts";
 import { AMBIGUOUS, gatewayVars, policiesOf, REFUSED } from "../../../chaos/routes.ts";
 import type { VariableValue } from "../../../../src/serve/workerd-config.ts";
 import { makeStateDir } from "../../../support/gateway.ts";
+import { freePort } from "../../../support/ports.ts";
 import { Progress } from "../../../support/progress.ts";
 import { runPlainClient } from "./plain-clients.ts";
 import { closeLayouts } from "./closers.ts";
@@ -121,7 +121,7 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
   });
   const random = createRandom(seed, "round");
   const stateDir = await makeStateDir();
-  const origin = await startChaosOrigin(await quietPort(), report);
+  const origin = await startChaosOrigin(await freePort(), report);
   const workers = await makeWorkers(options, origin.url);
   let closed = 0;
   const box = await startKillingBox(
@@ -176,7 +176,7 @@ async function makeWorkers(options: RoundOptions, originUrl: string): Promise<re
   for (const name of NAMES) {
     const layout: LayoutSettings = PLANS[options.plan][name];
     const previous = (layout.previous_shards ?? []).map(String);
-    workers.push({ ...serviceOf(options, originUrl, name), name, port: await quietPort(), previous });
+    workers.push({ ...serviceOf(options, originUrl, name), name, port: await freePort(), previous });
   }
   return workers;
 }

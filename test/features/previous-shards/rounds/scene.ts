@@ -3,9 +3,9 @@
 
 import { rm } from "node:fs/promises";
 import type { VariableValue } from "../../../../src/serve/workerd-config.ts";
-import { quietPort } from "../../../chaos/gateway-box.ts";
 import { ADMIN_TOKEN } from "../../../chaos/operators.ts";
 import { type GatewayVars, makeStateDir } from "../../../support/gateway.ts";
+import { freePort } from "../../../support/ports.ts";
 import { type Deployments, startDeployments, withLayout } from "./deployments.ts";
 import { CLOCK_PATH } from "./points.ts";
 
@@ -44,13 +44,13 @@ export async function startLayoutScene<Name extends string>(
   const { vars, bucketPort } = options;
   const stateDir = await makeStateDir();
   const ports = new Map<string, number>();
-  const objectsPort = await quietPort();
+  const objectsPort = await freePort();
   let inUse: readonly number[] = [];
 
   async function start({ workers, workersMain, objectsMain }: Fleet<Name>): Promise<Deployments> {
     const deployments = [];
     for (const [name, layout] of Object.entries<Layout | undefined>(workers)) {
-      const port = ports.get(name) ?? (await quietPort());
+      const port = ports.get(name) ?? (await freePort());
       ports.set(name, port);
       const service = {
         vars: withLayout(vars, layout ?? {}),
