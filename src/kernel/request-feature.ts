@@ -138,9 +138,20 @@ export interface AnsweredAtOnce {
 /** Writes an answer that was another request's first for the one that gets it now: what names the other names this one. */
 export type EditReplay = (answer: Response, to: ReplayRecipient) => Promise<Response>;
 
-export interface ReplayRecipient {
-  /** Of its JSON-RPC call, as its client has written it; `null`: it has none. */
+/** What a replay has for the JSON-RPC call that gets it. */
+export interface ReplayEdits {
+  /** As its client has written it; `null`: it has none. */
   readonly callId: string | null;
+  readonly members: readonly SetMember[];
+}
+
+/** A member of a response, by the names on its way, and its JSON text; `null`: it is left out. */
+export interface SetMember {
+  readonly tokens: readonly string[];
+  readonly json: string | null;
+}
+
+export interface ReplayRecipient extends ReplayEdits {
   readonly echo: string;
   readonly instance: string;
   readonly caller: WaitingCaller;

@@ -1,5 +1,5 @@
 // A JSON-RPC response that was another request's first, under the id of the request that gets it now: a client finds its call by the id, and ids are new each
-// time. Of JSON the id alone is replaced, in place. Of an event stream the response is left, as one event: what else the server sent, it sent
+// time. Of JSON the id is replaced, in place, and the members that the route says. Of an event stream the response is left, as one event: what else the server sent, it sent
 // to the first caller.
 
 import type { EditReplay, ReplayRecipient } from "../../kernel/request-feature.ts";
@@ -13,6 +13,7 @@ import { bodySlicer } from "../../kernel/request/key-places.ts";
 import { problemResponse } from "../../kernel/request/problem-response.ts";
 import { messageStream, EventReader } from "./event-reader.ts";
 import { findResponseId } from "./read-call.ts";
+import { setMembers } from "./set-members.ts";
 
 /** What all edited answers of an isolate hold. */
 const memory = new ByteBudget(16 << 20, 60_000);
@@ -39,6 +40,8 @@ export const editReplay: EditReplay = async (answer, to) => {
   const { callId } = to;
   const { body, headers, status } = answer;
   if (callId === null) return answer;
+  // Who has waited for an attempt that was refused gets its answer, which is nobody's result.
+  const own = headers.has(REPLAYED_HEADER) ? to : { ...to, members: [] };
   const type = (headers.get("content-type") ?? "").split(";", 1).join("").trim().toLowerCase();
   const isStream = type === "text/event-stream";
   if (body === null || (!isStream && !/^application\/(?:[^\s]+\+)?json$/.test(type))) {
@@ -48,7 +51,7 @@ export const editReplay: EditReplay = async (answer, to) => {
   const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   // Its id cannot be read: under it, its client would wait for ever.
   if (coding !== "identity") return notGiven(answer, to);
-  return isStream ? editStream(answer, body, callId, to) : editJson(answer, body, callId, to);
+  return isStream ? editStream(answer, body, callId, own) : editJson(answer, body, callId, own);
 };
 
 /** What a server of MCP answers to what is no call. */
@@ -71,18 +74,20 @@ async function editJson(
     read.rest?.cancel();
     return read.kind === "over" ? notGiven(answer, to) : noRoom(to);
   }
-  const edited = await withCallId(read.body.bytes, callId, to);
+  const edited = await forCall(read.body.bytes, callId, to);
   const bytes = edited ?? read.body.bytes.slice();
   read.body.free();
   return answerWith(answer, bytes, edited === null ? [] : ABOUT_BYTES, to);
 }
 
-/** The message under this id; `null`: it has it already, or it is no response to a call. */
-async function withCallId(bytes: Uint8Array, callId: string, { caller }: ReplayRecipient): Promise<Uint8Array | null> {
+/** The message as this call gets it; `null`: it is so already, or it is no response to a call. */
+async function forCall(bytes: Uint8Array, callId: string, to: ReplayRecipient): Promise<Uint8Array | null> {
   const text = textOfJson(bytes);
-  const id = text === null ? null : await bodySlicer.run(findResponseId(text), caller);
-  if (text === null || id === null || text.slice(id.from, id.to) === callId) return null;
-  return encoder.encode(text.slice(0, id.from) + callId + text.slice(id.to));
+  const id = text === null ? null : await bodySlicer.run(findResponseId(text), to.caller);
+  if (text === null || id === null) return null;
+  const named = text.slice(0, id.from) + callId + text.slice(id.to);
+  const edited = to.members.length === 0 ? named : await bodySlicer.run(setMembers(named, to.members), to.caller);
+  return edited === text ? null : encoder.encode(edited);
 }
 
 const encoder = new TextEncoder();
@@ -97,7 +102,7 @@ async function editStream(
   const message = await responseIn(reader, to).finally(() => reader.cancel());
   if (message === "none") return notGiven(answer, to);
   if (message === "no room") return noRoom(to);
-  return answerWith(answer, messageStream((await withCallId(message, callId, to)) ?? message), ABOUT_BYTES, to);
+  return answerWith(answer, messageStream((await forCall(message, callId, to)) ?? message), ABOUT_BYTES, to);
 }
 
 async function responseIn(reader: BodyReader, { caller }: ReplayRecipient): Promise<Uint8Array | "none" | "no room"> {

@@ -2,9 +2,10 @@
 // route names its call, passes if none does, and is refused if nobody can say which call it is. The whole body is read first, because nothing else tells
 // what the server will do.
 
+import { pointerTokens } from "../../kernel/config/values.ts";
 import { describeSources, type KeyPart, partsOf } from "../../kernel/config/key-source.ts";
 import type { ClientProblem } from "../../kernel/record/problem.ts";
-import type { SearchedKey } from "../../kernel/request-feature.ts";
+import type { SearchedKey, SetMember } from "../../kernel/request-feature.ts";
 import type { BodyReader } from "../../kernel/request/body-reader.ts";
 import { type HeldBody, readBody } from "../../kernel/request/body.ts";
 import { findKey } from "../../kernel/request/find-key.ts";
@@ -96,12 +97,14 @@ async function withKey(
   const values = await bodySlicer.run(keyValues(route.keyFrom.flatMap(partsOf), body.bytes), request);
   const found = await findKey(route, { headers, search: url.search }, values);
   switch (found.kind) {
-    case "key":
+    case "key": {
+      const members = await replayMembers(route, body, request);
       return {
         kind: "keyed",
-        intent: { kind: "exchange", request, headers, url, route, key: found, callId },
+        intent: { kind: "exchange", request, headers, url, route, key: found, edits: { callId, members } },
         body: { kind: "whole", body },
       };
+    }
     case "absent":
     case "body":
       if (isOptional) return { kind: "pass", passing, body };
@@ -109,6 +112,17 @@ async function withKey(
     case "invalid":
       return refuseCall({ code: "key-invalid", reason: found.reason }, route, body, request);
   }
+}
+
+/** What a replay has for this call, as far as its body says it. */
+async function replayMembers({ jsonrpc }: Route, body: HeldBody, caller: Request): Promise<readonly SetMember[]> {
+  const sets = jsonrpc?.replaySet ?? [];
+  const pointers = sets.flatMap((set) => ("from" in set ? [set.from] : []));
+  const values = await repeatedValues({ pointers }, body, caller);
+  return sets.map((set) => ({
+    tokens: pointerTokens(set.at),
+    json: "from" in set ? (values.get(set.from) ?? null) : set.json,
+  }));
 }
 
 /** What the body has at the places of keys. Pauses after each slice of its work. */

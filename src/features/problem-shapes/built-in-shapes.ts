@@ -99,8 +99,9 @@ function acpType(code: ShapedCode): string {
   }
 }
 
+/** `number`: over MCP, the second signal beside the status (overview, error codes). */
 const UCP: Pick<ShapeSource, "default" | "words"> = {
-  default: (code) => ({ code: snakeCase(code) }),
+  default: (code) => ({ code: snakeCase(code), number: -32000 }),
   words: {
     "key-missing": KEY_REQUIRED,
     "key-invalid": KEY_INVALID,
@@ -110,10 +111,10 @@ const UCP: Pick<ShapeSource, "default" | "words"> = {
     "credential-invalid.signature-missing": { code: "signature_missing" },
     "credential-invalid.signature-invalid": { code: "signature_invalid" },
     "credential-invalid.key-not-found": { code: "key_not_found" },
-    "credential-invalid.digest-invalid": { code: "digest_mismatch", status: 400 },
-    "credential-invalid.algorithm-unsupported": { code: "algorithm_unsupported", status: 400 },
+    "credential-invalid.digest-invalid": { code: "digest_mismatch", status: 400, number: -32600 },
+    "credential-invalid.algorithm-unsupported": { code: "algorithm_unsupported", status: 400, number: -32600 },
     "credential-invalid.profile-not-trusted": { code: "profile_not_trusted", status: 403 },
-    "identity-unavailable.profile-unreachable": { code: "profile_unreachable", status: 424 },
+    "identity-unavailable.profile-unreachable": { code: "profile_unreachable", status: 424, number: -32001 },
   },
 };
 
@@ -187,7 +188,7 @@ const SOURCES: Readonly<Record<BuiltInShape, ShapeSource>> = {
     ...UCP,
     body: rpcResponse({
       error: {
-        code: -32000,
+        code: "{number}",
         message: "{title}",
         data: { code: "{code}", content: "{detail}", retry_after: "{retryAfter?}" },
       },

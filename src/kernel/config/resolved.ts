@@ -88,7 +88,12 @@ export interface JsonRpcRule {
   readonly tools: readonly string[];
   /** Tools that pass without a key. */
   readonly optional: readonly string[];
+  /** What a replay has for its own caller. */
+  readonly replaySet: readonly ReplaySet[];
 }
+
+/** A member of a response, as a JSON pointer, and its value: JSON text, or where the request has it. */
+export type ReplaySet = { readonly at: string } & ({ readonly json: string } | { readonly from: string });
 
 /** Which parts of a body count in the fingerprint: all but those at the pointers, or only those. */
 export interface BodySelection {

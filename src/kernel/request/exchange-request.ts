@@ -226,7 +226,7 @@ async function exchangeOf(
       ...(newKeys === null ? null : { newKeys }),
       ...(route.async === "never" ? null : { async: asyncRequestOf(intent) }),
     },
-    ...(intent.callId === undefined ? null : { route, callId: intent.callId }),
+    ...(intent.edits === undefined ? null : { route, edits: intent.edits }),
     note: () => noteOf(route.note, notable, Date.now()),
     namesIn,
     body: bytes,

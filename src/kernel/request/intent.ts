@@ -8,7 +8,7 @@
 import { describeSources, singleHeaders } from "../config/key-source.ts";
 import { type Config, protectsKeys, type Route } from "../config/resolved.ts";
 import type { ClientProblem, Problem } from "../record/problem.ts";
-import type { DivertRequest, Endpoint, OwnRequest, RefusalIntent, SpotToken } from "../request-feature.ts";
+import type { DivertRequest, Endpoint, OwnRequest, RefusalIntent, ReplayEdits, SpotToken } from "../request-feature.ts";
 import { ECHO_HEADER, HeaderSnapshot, type HeadersView } from "./headers.ts";
 import { hostnameOf } from "./host.ts";
 import { type IdempotencyKey, parseKey } from "./key.ts";
@@ -65,8 +65,8 @@ export interface ExchangeIntent {
   readonly url: URL;
   readonly route: Route;
   readonly key: IdempotencyKey;
-  /** Of a JSON-RPC call, as its client has written it; `null`: it has none. Absent: it is no such call. */
-  readonly callId?: string | null;
+  /** What a replay has for this call. Absent: it is no JSON-RPC call. */
+  readonly edits?: ReplayEdits;
 }
 
 /**

@@ -64,6 +64,7 @@ const COMMA_OR_END: Expected = { ...NOTHING, isComma: true, isEnd: true };
 const NO_POINTERS: readonly number[] = [];
 const NO_TOKENS: OpenContainer["byToken"] = new Map();
 
+const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The text of a body; `null`: it is not UTF-8. Encoded, it is the same bytes again. */
@@ -73,6 +74,11 @@ export function textOfJson(body: Uint8Array): string | null {
   } catch {
     return null;
   }
+}
+
+/** A part of a text that does not hold the whole text in memory: for values that outlive it. */
+export function copiedText(part: string): string {
+  return decoder.decode(encoder.encode(part));
 }
 
 /** Pauses after each slice of its work. */

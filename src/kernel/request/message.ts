@@ -25,6 +25,7 @@ import type { HopTimer, MeasuredHop } from "../traffic/hop-meter.ts";
 import type { OriginKey } from "./origin-key.ts";
 import type { KeyCount } from "./scope.ts";
 import type { StoredState } from "../verify/judge-state.ts";
+import type { ReplayEdits } from "../request-feature.ts";
 
 /** An exchange, by how its request's body travels: in the message; offered, and taken only if it is needed; or as a stream that is still coming. */
 export const EXCHANGE_CALL = rawCall("exchange");
@@ -194,9 +195,9 @@ export type NamesIn = (layout: Layout) => Promise<readonly [RecordId, ...RecordI
 /** What the Worker sends: a whole message, or the beginning of one and a reader for the rest of its body. */
 export interface ExchangeRequest extends ExchangeMessage {
   readonly rest: BodyReader | null;
-  /** Of a JSON-RPC call: the route that names it, and its id as its client has written it. */
+  /** Of a JSON-RPC call: the route that names it, and what a replay has for this call. */
   readonly route?: Route;
-  readonly callId?: string | null;
+  readonly edits?: ReplayEdits;
   /** What the record is to note of the request. Only a shard needs it; absent: the head has it already. */
   readonly note?: () => Promise<NotedRequest | null>;
   readonly namesIn: NamesIn;

@@ -137,14 +137,14 @@ async function shaped(
 /** The answer as its request needs it, if it was another's first. */
 async function addressed(
   shared: Response,
-  { callId, head: { request } }: ExchangeRequest,
+  { edits, head: { request } }: ExchangeRequest,
   intent: ExchangeIntent | SearchIntent,
   { editReplay }: ProtectPorts,
 ): Promise<Response> {
-  if (callId === undefined || editReplay === undefined || !SHARED.has(shared.headers.get(STATUS_HEADER) ?? ""))
+  if (edits === undefined || editReplay === undefined || !SHARED.has(shared.headers.get(STATUS_HEADER) ?? ""))
     return shared;
   const caller = intent.kind === "exchange" ? intent.request : intent.passing.request;
-  return editReplay(shared, { callId, echo: request.echo, instance: instanceOf(request.attemptId), caller });
+  return editReplay(shared, { ...edits, echo: request.echo, instance: instanceOf(request.attemptId), caller });
 }
 
 /** What `STATUS_HEADER` says of an answer that was another's first. */

@@ -5,7 +5,7 @@ import type { ProblemShape } from "../config/problem-shape.ts";
 import { pointerTokens } from "../config/values.ts";
 import type { RepeatedValues } from "../request-feature.ts";
 import type { HeldBody } from "./body.ts";
-import { findPlaces, textOfJson } from "./json-places.ts";
+import { copiedText, findPlaces, textOfJson } from "./json-places.ts";
 import { bodySlicer } from "./key-places.ts";
 import type { WaitingCaller } from "./time-slicer.ts";
 
@@ -16,7 +16,7 @@ export const NOTHING_REPEATED: RepeatedValues = new Map();
 
 /** The values that the shape repeats; none without a shape or a body. `caller`: whose memory is free when nobody waits any more. */
 export async function repeatedValues(
-  shape: ProblemShape | null,
+  shape: Pick<ProblemShape, "pointers"> | null,
   body: Pick<HeldBody, "bytes"> | null,
   caller: WaitingCaller | null,
 ): Promise<RepeatedValues> {
@@ -30,7 +30,7 @@ export async function repeatedValues(
     pointers.flatMap((pointer, index) => {
       const place = places[index] ?? null;
       const isShort = place !== null && place !== "ambiguous" && place.to - place.from <= MAX_REPEATED_LENGTH;
-      return isShort ? [[pointer, text.slice(place.from, place.to)] as const] : [];
+      return isShort ? [[pointer, copiedText(text.slice(place.from, place.to))] as const] : [];
     }),
   );
 }

@@ -6,12 +6,15 @@ import { judgeAttempt } from "../../../kernel/record/verdict.ts";
 import { matchesNamePattern } from "../choose-route.ts";
 import { TOOLS_CALL } from "../read-call.ts";
 import { callEntries, callTexts, jsonRpcEntries, jsonRpcTexts } from "../settings/json-rpc-entries.ts";
+import { replaySetEntries, replaySetTexts, setEntries, setTexts } from "../settings/replay-set-entries.ts";
 
 export const jsonRpcNode: NodeFeature = {
   name: "json-rpc",
   texts: [
     [jsonRpcEntries, jsonRpcTexts],
     [callEntries, callTexts],
+    [replaySetEntries, replaySetTexts],
+    [setEntries, setTexts],
   ],
   check: { warnings: uncalledRoutes, routeWarnings: callWarnings },
   promises,

@@ -7,13 +7,14 @@ import type { FullSettings } from "../../../kernel/config/settings.ts";
 import { pointerTokens } from "../../../kernel/config/values.ts";
 import type { FeatureSettings, PlacedRules } from "../../../kernel/feature-settings.ts";
 import { callEntries, jsonRpcEntries, type JsonRpcSettings, ruleOf } from "./json-rpc-entries.ts";
+import { replaySetEntries, setEntries } from "./replay-set-entries.ts";
 
 export const jsonRpcSettings: FeatureSettings<JsonRpcSettings> = {
   name: "json-rpc",
   routes: {
     after: "key",
-    entries: jsonRpcEntries,
-    tables: { jsonrpc: callEntries },
+    entries: { ...jsonRpcEntries, ...replaySetEntries },
+    tables: { jsonrpc: callEntries, replay_set: setEntries },
     areAlternatives: (settings) => ruleOf(settings) !== null,
   },
   read: () => ({ check: (rules) => rules.flatMap(contradictions), resolveRoute }),
@@ -91,11 +92,21 @@ function withNames(names: readonly string[], more: readonly string[]): readonly 
   return [...names, ...more.filter((name) => !known.has(name.toLowerCase()))];
 }
 
+function withoutCalls(place: string): ConfigProblem {
+  return {
+    path: `${place}.replay_set`,
+    code: "settings-contradict",
+    message:
+      "is only for routes with jsonrpc, because only their replays are edited: write jsonrpc = true, or leave it out",
+  };
+}
+
 type Contradiction = readonly [setting: string, isSet: boolean, why: string];
 
 function contradictions({ place: own, inForce }: PlacedRules<JsonRpcSettings>): readonly ConfigProblem[] {
   const { all, place } = inForce;
-  if (!own.startsWith("ROUTES") || !inForce.isKnown("jsonrpc") || ruleOf(all) === null) return [];
+  if (!own.startsWith("ROUTES") || !inForce.isKnown("jsonrpc", "replay_set")) return [];
+  if (ruleOf(all) === null) return all.replay_set.length === 0 ? [] : [withoutCalls(place("replay_set"))];
   const path = `${place("jsonrpc")}.jsonrpc`;
   return impossible(all)
     .filter(([, isSet]) => isSet)

@@ -7,6 +7,7 @@ import { defaultsOf, repeatedEntry, settingOf, type TextsOf } from "../../../ker
 import { CHANGES_FINGERPRINTS } from "../../../kernel/config/settings-fingerprint.ts";
 import { firstRepeated } from "../../../kernel/config/values.ts";
 import { TOOLS_CALL } from "../read-call.ts";
+import { replaySetEntries, replaySetOf } from "./replay-set-entries.ts";
 
 const MAX_PATTERNS = 100;
 const MAX_NAME_LENGTH = 256;
@@ -66,12 +67,15 @@ export const jsonRpcTexts: TextsOf<typeof jsonRpcEntries> = {
   },
 };
 
-export type JsonRpcSettings = Required<v.InferOutput<v.StrictObjectSchema<typeof jsonRpcEntries, undefined>>>;
+const ownEntries = { ...jsonRpcEntries, ...replaySetEntries };
+
+export type JsonRpcSettings = Required<v.InferOutput<v.StrictObjectSchema<typeof ownEntries, undefined>>>;
 
 const CALL_DEFAULTS = v.parse(v.required(v.strictObject(callEntries)), defaultsOf(callEntries));
 
 /** `null`: the route is none. */
-export function ruleOf({ jsonrpc }: JsonRpcSettings): JsonRpcRule | null {
+export function ruleOf(settings: JsonRpcSettings): JsonRpcRule | null {
+  const { jsonrpc } = settings;
   if (jsonrpc === false) return null;
-  return jsonrpc === true ? CALL_DEFAULTS : { ...CALL_DEFAULTS, ...jsonrpc };
+  return { ...CALL_DEFAULTS, ...(jsonrpc === true ? null : jsonrpc), replaySet: replaySetOf(settings) };
 }

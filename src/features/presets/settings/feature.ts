@@ -15,7 +15,7 @@ export const presetTexts: TextsOf<typeof presetEntries> = {
   preset: {
     description:
       "The settings that a protocol asks for ([which](../../features/presets/README.md); `onceway check --expand` prints them). What is written in the route counts " +
-      'before them, and they count before what is written in `IDEMPOTENCY`, but to a scope there they only add. `unknown` has to be written, but with `"mcp"`.',
+      'before them, and they count before what is written in `IDEMPOTENCY`, but to a scope there they only add. With all but `"mcp"`, `unknown` has to be written.',
     onChange:
       "changes each of these settings: **names other records, and makes retries of older keys look like reuse**; append the old scope to `previous_scope`",
   },
@@ -46,8 +46,10 @@ function unknownProblems({ all, source, isKnown, place }: InForce<PresetSettings
     source("verify") !== null
   )
     return [];
+  // An answer to GET is no response to a call.
+  const asked = Object.hasOwn(preset.settings, "jsonrpc") ? "" : ', "verify" with verify (the API is asked)';
   const message =
-    `must be written with preset = "${all.preset}", because ${preset.protocol} wants a fresh attempt after a lost call, which may charge twice: ` +
-    'write unknown = "hold" (a person decides), "verify" with verify (the API is asked), or "retry" (only if twice does no harm)';
+    `must be written with preset = "${all.preset}", because a lost call may have charged, and a fresh attempt, as ${preset.protocol} wants it, charges twice: ` +
+    `write unknown = "hold" (a person decides)${asked}, or "retry" (only if twice does no harm)`;
   return [{ path: `${place("preset")}.unknown`, code: "setting-missing", message }];
 }

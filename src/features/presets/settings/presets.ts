@@ -67,17 +67,153 @@ const MCP: ProtocolPreset = {
   },
 };
 
+/** Statuses that mean that an API has not acted, and that it may have. */
+const UNACTED = ["4xx", "5xx"];
+const SURE = { refused: [401, 403, 424, 425, 429, 503], ambiguous: [408, 500, 502, 504, 520, 522, 524] };
+
+/** Tools of both bindings to MCP that change a checkout or an order. */
+const CHECKOUT_TOOLS = ["create_*", "update_*", "complete_*", "cancel_*"];
+const CHECKOUT_SCOPE = ["json:/params/name", "json:/params/arguments/id"];
+/** About the request, not of it: the key, who sends it. */
+const WITHOUT_META = { body: "json", except: ["/params/arguments/meta"] };
+
+/** The same over MCP, docs/mcp-binding.md: a key is the tool's and the session's, and may be left out. */
+const ACP_MCP: ProtocolPreset = {
+  protocol: "ACP",
+  scope: CHECKOUT_SCOPE,
+  scopeRule: "6.1",
+  settings: {
+    jsonrpc: { value: { tools: CHECKOUT_TOOLS, optional: ["*"] }, rule: "MCP binding, meta" },
+    key_format: { value: { max: 255 }, rule: "6.1" },
+    fingerprint: { value: WITHOUT_META, rule: "6.2" },
+    problems: { value: "acp-mcp", rule: "6.1, 6.4" },
+    retention: { value: "24h", rule: "6.6" },
+    remember: { value: "none", rule: "6.6" },
+    refused: { value: UNACTED, rule: "6.5" },
+    ambiguous: { value: [], rule: "6.5" },
+    verdicts: {
+      value: [{ at: "/error/data/type", equals: ["processing_error", "service_unavailable"], is: "refused" }],
+      rule: "6.5",
+    },
+    after_refusal: { value: "any", rule: "6.5" },
+    duplicate: { value: "reject", rule: "6.4" },
+  },
+};
+
+/** Universal Commerce Protocol, docs/specification/signatures.md, Replay Protection, and checkout/rest.md. A key has 128 bits or more: 22 characters of base64url. */
+const UCP: ProtocolPreset = {
+  protocol: "UCP",
+  scope: ["path"],
+  scopeRule: "Replay Protection",
+  settings: {
+    methods: { value: ["POST", "PUT", "PATCH", "DELETE"], rule: "Replay Protection" },
+    key: { value: "required", rule: "checkout/rest" },
+    key_format: { value: { min: 22 }, rule: "Replay Protection" },
+    fingerprint: { value: { body: "bytes" }, rule: "Replay Protection" },
+    problems: { value: "ucp", rule: "error responses" },
+    retention: { value: "48h", rule: "Replay Protection" },
+    remember: { value: "none", rule: "Replay Protection" },
+    refused: { value: SURE.refused, rule: "Replay Protection" },
+    ambiguous: { value: SURE.ambiguous, rule: "Replay Protection" },
+    after_refusal: { value: "same", rule: "Replay Protection" },
+    duplicate: { value: "reject", rule: "Replay Protection" },
+  },
+};
+
+/** The same over MCP, checkout/mcp.md. No client can send the same bytes there, because ids are new each time. */
+const UCP_MCP: ProtocolPreset = {
+  protocol: "UCP",
+  scope: CHECKOUT_SCOPE,
+  scopeRule: "Replay Protection",
+  settings: {
+    jsonrpc: { value: { tools: CHECKOUT_TOOLS, optional: CHECKOUT_TOOLS.slice(0, 2) }, rule: "checkout/mcp" },
+    key_format: { value: { min: 22 }, rule: "Replay Protection" },
+    fingerprint: { value: WITHOUT_META, rule: "Replay Protection" },
+    problems: { value: "ucp-mcp", rule: "checkout/mcp" },
+    retention: { value: "48h", rule: "Replay Protection" },
+    remember: { value: "none", rule: "Replay Protection" },
+    refused: { value: UNACTED, rule: "checkout/mcp" },
+    ambiguous: { value: [], rule: "checkout/mcp" },
+    verdicts: { value: [{ at: "/error", is: "refused" }], rule: "checkout/mcp" },
+    after_refusal: { value: "same", rule: "Replay Protection" },
+    duplicate: { value: "reject", rule: "Replay Protection" },
+  },
+};
+
+/**
+ * Ad Context Protocol over MCP, docs/building/by-layer/L1/security.mdx: Idempotency with its rules 1 to 10, and Payload equivalence, whose list of excluded fields is
+ * closed. Its errors: docs/building/operating/transport-errors.mdx.
+ */
+const ADCP: ProtocolPreset = {
+  protocol: "AdCP",
+  scope: ["json:/params/arguments/account"],
+  scopeRule: "Idempotency",
+  settings: {
+    jsonrpc: {
+      value: {
+        optional: [
+          ...["get_*", "list_*", "search_*", "preview_*", "validate_*", "verify_*", "tasks_*"],
+          ...["check_governance", "si_get_offering", "si_terminate_session", "comply_test_controller"],
+        ],
+      },
+      rule: "Idempotency",
+    },
+    key_format: { value: { min: 16, max: 255, pattern: "^[A-Za-z0-9_.:-]+$" }, rule: "rule 1" },
+    fingerprint: {
+      value: {
+        body: "json",
+        except: ["context", "governance_context", "push_notification_config/authentication/credentials"].map(
+          (name) => `/params/arguments/${name}`,
+        ),
+      },
+      rule: "Payload equivalence",
+    },
+    problems: { value: "adcp", rule: "transport errors" },
+    replay_set: {
+      value: [
+        { at: "/result/structuredContent/replayed", value: true },
+        { at: "/result/structuredContent/context", from: "/params/arguments/context" },
+      ],
+      rule: "rule 4",
+    },
+    retention: { value: "24h", rule: "rule 7" },
+    remember: { value: "7d", rule: "rule 6" },
+    refused: { value: UNACTED, rule: "rule 3" },
+    ambiguous: { value: [], rule: "rule 3" },
+    verdicts: {
+      value: [
+        { at: "/error", is: "refused" },
+        { at: "/result/isError", equals: true, is: "refused" },
+        { at: "/result/structuredContent/adcp_error", is: "refused" },
+        {
+          at: "/result/structuredContent/status",
+          equals: ["failed", "canceled", "input-required", "auth-required"],
+          is: "refused",
+        },
+      ],
+      rule: "rule 3",
+    },
+    after_refusal: { value: "any", rule: "rule 3" },
+    duplicate: { value: "reject", rule: "rule 9" },
+  },
+};
+
 /** By the names that `preset` takes. A name with a date stays as it is; one without may follow the protocol, but for scope, key and fingerprint. */
 export const PRESETS: Readonly<Record<string, ProtocolPreset>> = {
   acp: ACP,
   "acp@2026-04-17": ACP,
+  "acp-mcp": ACP_MCP,
+  ucp: UCP,
+  "ucp-mcp": UCP_MCP,
+  adcp: ADCP,
   mcp: MCP,
 };
 
 /** No preset, also where `IDEMPOTENCY` has one. */
 export const NO_PRESET = "none";
 
-export const PRESET_NAMES = [NO_PRESET, "acp", "acp@2026-04-17", "mcp"] as const;
+export const PRESET_NAMES = [NO_PRESET, "acp", "acp@2026-04-17", "acp-mcp", "ucp", "ucp-mcp", "adcp", "mcp"] as const;
+export type PresetName = (typeof PRESET_NAMES)[number];
 
 /** The preset of a name that may be wrong. */
 export function presetNamed(name: unknown): ProtocolPreset | null {

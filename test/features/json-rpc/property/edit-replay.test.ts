@@ -42,7 +42,7 @@ function written(
   return `${gap}{${[...before.map(text), nested, `"id"${gap}:${gap}${own}`, ...after.map(text)].join(`,${gap}`)}${gap}}${gap}`;
 }
 
-const TO = { echo: "key", instance: "urn:uuid:1", caller: new Request("https://gateway.test") };
+const TO = { members: [], echo: "key", instance: "urn:uuid:1", caller: new Request("https://gateway.test") };
 
 function edited(body: string, type: string, callId: string | null): Promise<Response> {
   const headers = { "Content-Type": type, ETag: '"a"', "Content-Digest": "sha-256=:x:", "X-Own": "kept" };
@@ -122,6 +122,25 @@ describe("an edited replay", () => {
       ),
       RUNS,
     );
+  });
+
+  it("has the members that its route says, also in an event stream; an answer that was no result has not", async () => {
+    const members = [
+      { tokens: ["result", "replayed"], json: "true" },
+      { tokens: ["result", "context"], json: '{"own" : 2}' },
+    ];
+    const text = '{"id":1,"result":{"context":{"own":1},"content":[{"text":"{\\"context\\":1}"}]}}';
+    const wanted = '{"id":2,"result":{"replayed":true,"context":{"own" : 2},"content":[{"text":"{\\"context\\":1}"}]}}';
+    const answer = (type: string, body: string, mark: Record<string, string>): Response =>
+      new Response(body, { headers: { "Content-Type": type, ETag: '"a"', ...mark } });
+    const replay = { "Idempotent-Replayed": "true" };
+    const to = { ...TO, callId: "2", members };
+    const json = await editReplay(answer("application/json", text, replay), to);
+    expect([await json.text(), json.headers.get("ETag")]).toEqual([wanted, null]);
+    const stream = await editReplay(answer("text/event-stream", `data: ${text}\n\n`, replay), to);
+    expect(await stream.text()).toBe(`event: message\ndata: ${wanted}\n\n`);
+    const refused = await editReplay(answer("application/json", text, {}), to);
+    expect(await refused.text()).toBe(text.replace('"id":1', '"id":2'));
   });
 
   it("is the answer itself for a notification, and of any other type", async () => {

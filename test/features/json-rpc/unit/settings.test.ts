@@ -10,7 +10,7 @@ const MCP = { path: "/mcp", jsonrpc: true };
 describe("jsonrpc", () => {
   it("has the keys, the comparison and the rules of calls, and leaves out sessions", () => {
     const { jsonrpc, keyFrom, fingerprint, rules, note } = routeOf({ jsonrpc: true });
-    expect(jsonrpc).toEqual({ methods: ["tools/call"], tools: ["*"], optional: [] });
+    expect(jsonrpc).toEqual({ methods: ["tools/call"], tools: ["*"], optional: [], replaySet: [] });
     expect(keyFrom.map((source) => ("name" in source ? source.name : source.kind))).toEqual([
       "Idempotency-Key",
       "/params/_meta/idempotencyKey",
@@ -106,6 +106,58 @@ describe("jsonrpc", () => {
   it("says which of its members is wrong", () => {
     expect(problemOf({ jsonrpc: { tool: ["pay"] } })).toBe('jsonrpc.tool: unknown setting; did you mean "tools"?');
     expect(problemOf({ jsonrpc: { tools: "pay" } })).toBe('jsonrpc.tools: must be a list of names: write ["pay"]');
+  });
+});
+
+describe("replay_set", () => {
+  const AT = "/result/structuredContent/replayed";
+
+  it("is a value, or where the request has it", () => {
+    const replay_set = [
+      { at: AT, value: true },
+      { at: "/result/structuredContent/context", from: "/params/arguments/context" },
+    ];
+    expect(routeOf({ jsonrpc: true, replay_set }).jsonrpc?.replaySet).toEqual([
+      { at: AT, json: "true" },
+      { at: "/result/structuredContent/context", from: "/params/arguments/context" },
+    ]);
+  });
+
+  it.each<[string, readonly object[], string]>([
+    ["both", [{ at: AT, value: 1, from: "/id" }], "must have either value or from"],
+    ["neither", [{ at: AT }], "must have either value or from"],
+    ["the id", [{ at: "/id", value: 1 }], "must not change id"],
+    ["the method", [{ at: "/method/x", value: 1 }], "must not change id"],
+    ["the whole", [{ at: "", value: 1 }], "is the whole body"],
+    [
+      "one twice",
+      [
+        { at: "/a", value: 1 },
+        { at: "/a", value: 2 },
+      ],
+      "must name each member once",
+    ],
+    [
+      "one within another",
+      [
+        { at: "/a/b", value: 1 },
+        { at: "/a", value: 2 },
+      ],
+      "must name each member once",
+    ],
+    ["a list of values", [{ at: "/a", value: [1] }], "must be text, a number, true or false"],
+    ["nine", Array.from({ length: 9 }, (_, at) => ({ at: `/a${at}`, value: 1 })), "at most 8"],
+  ])("is refused with %s", (_what, replay_set, message) => {
+    expect(problemOf({ jsonrpc: true, replay_set })).toContain(message);
+  });
+
+  it("is refused on a route without jsonrpc, whose replays nobody edits", () => {
+    expect(problemOf({ replay_set: [{ at: AT, value: true }] })).toContain("is only for routes with jsonrpc");
+  });
+
+  it("may begin alike", () => {
+    const replay_set = ["/ab", "/a", "/a~1b"].map((at) => ({ at, value: 1 }));
+    expect(routeOf({ jsonrpc: true, replay_set }).jsonrpc?.replaySet).toHaveLength(3);
   });
 });
 

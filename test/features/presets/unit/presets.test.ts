@@ -4,12 +4,17 @@ import { describe, expect, it } from "vitest";
 import { configWarnings } from "../../../../src/cli/check/file.ts";
 import { expandedRoutes } from "../../../../src/cli/check/expand.ts";
 import { SETTINGS } from "../../../../src/features/settings.ts";
-import { PRESETS } from "../../../../src/features/presets/settings/presets.ts";
+import { PRESET_NAMES, PRESETS } from "../../../../src/features/presets/settings/presets.ts";
 import { scopeNames } from "../../../../src/kernel/config/scope-part.ts";
 import { configOf, problemsOf } from "../../../kernel/unit/config/support.ts";
 
 const ORIGIN = { origin: "https://api.example.net" };
 const ACP = { path: "/checkout_sessions/*", preset: "acp", unknown: "hold" };
+
+const EXCLUDED = ["context", "governance_context", "push_notification_config/authentication/credentials"].map(
+  (name) => `/params/arguments/${name}`,
+);
+const routeFor = (preset: string, more: object = {}): object => ({ ...ACP, path: "/shop", preset, ...more });
 
 const routeIn = (route: object, defaults: object = {}) => {
   const [first] = configOf({ IDEMPOTENCY: { ...ORIGIN, ...defaults }, ROUTES: [route] }).routes;
@@ -68,7 +73,13 @@ describe("what nobody may leave open beside a preset", () => {
     expect(routeIn({ ...open, verify: "/by-key/{key}" }).rules.policy.unknown).toBe("verify");
   });
 
-  it.each(["adcp", "ucp", "acp-mcp", "ucp-mcp", "acp@2025-01-01"])("refuses %s, which is not built", (preset) => {
+  it("is written for calls of JSON-RPC, which nobody can ask about, without a way to ask", () => {
+    const [problem] = problemsOf({ IDEMPOTENCY: ORIGIN, ROUTES: [{ path: "/mcp", preset: "adcp" }] });
+    expect([problem?.path, problem?.message]).toEqual(["ROUTES[0].unknown", expect.not.stringContaining("verify")]);
+  });
+
+  it("refuses a version that there is not", () => {
+    const preset = "acp@2025-01-01";
     expect(problemsOf({ ROUTES: [{ ...ACP, preset }] }).map(({ path }) => path)).toEqual(["ROUTES[0].preset"]);
   });
 });
@@ -90,6 +101,25 @@ describe("the preset for MCP", () => {
   });
 });
 
+describe("the presets of protocols over MCP", () => {
+  it("tell operations apart, and compare what the protocol compares", () => {
+    const { scope, keyFrom, fingerprint, jsonrpc, problemShape } = routeIn({
+      path: "/mcp",
+      preset: "adcp",
+      unknown: "hold",
+    });
+    expect(scopeNames(scope)).toEqual(["header:authorization", "json:/params/arguments/account"]);
+    expect(keyFrom.map((source) => ("name" in source ? source.name : ""))).toContain(
+      "/params/arguments/idempotency_key",
+    );
+    expect(fingerprint.selection?.pointers).toEqual(expect.arrayContaining(EXCLUDED));
+    expect([jsonrpc?.optional.length, jsonrpc?.replaySet.length, problemShape?.name]).toEqual([11, 2, "adcp"]);
+    const ucp = routeIn({ path: "/mcp", preset: "ucp-mcp", unknown: "hold" }, { scope: ["header:x-caller"] });
+    expect(scopeNames(ucp.scope)).toEqual(["header:x-caller", "json:/params/name", "json:/params/arguments/id"]);
+    expect(ucp.fingerprint.selection?.pointers).toContain("/params/arguments/meta");
+  });
+});
+
 describe("a written setting that breaks a rule", () => {
   it.each<[object, string, string]>([
     [{ methods: ["PATCH"] }, "methods", "6.1"],
@@ -108,8 +138,37 @@ describe("a written setting that breaks a rule", () => {
     expect(warnings[0]?.message).toContain(`breaks ACP ${rule}, `);
   });
 
-  it("is none of the preset's own", () => {
-    expect(configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [ACP] }))).toEqual([]);
+  it.each<[string, object, string, string]>([
+    ["ucp", { methods: ["POST"] }, "methods", "UCP Replay Protection"],
+    ["ucp", { key_format: { min: 40 } }, "key_format", "UCP Replay Protection"],
+    ["ucp", { scope: ["header:authorization"] }, "scope", "UCP Replay Protection"],
+    ["ucp", { fingerprint: { body: "json" } }, "fingerprint", "UCP Replay Protection"],
+    ["ucp", { problems: "rfc9457" }, "problems", "UCP error responses"],
+    ["ucp", { retention: "1h" }, "retention", "UCP Replay Protection"],
+    ["acp-mcp", { scope: ["header:authorization", "json:/params/name"] }, "scope", "ACP 6.1"],
+    ["acp-mcp", { problems: "jsonrpc" }, "problems", "ACP 6.1 and 6.4"],
+    ["acp-mcp", { refused: [503] }, "refused", "ACP 6.5"],
+    ["acp-mcp", { remember: "7d" }, "remember", "ACP 6.6"],
+    ["ucp-mcp", { scope: ["header:authorization"] }, "scope", "UCP Replay Protection"],
+    ["ucp-mcp", { problems: "acp-mcp" }, "problems", "UCP checkout/mcp"],
+    ["ucp-mcp", { retention: "1h" }, "retention", "UCP Replay Protection"],
+    ["adcp", { key_format: { max: 64 } }, "key_format", "AdCP rule 1"],
+    ["adcp", { scope: ["header:authorization"] }, "scope", "AdCP Idempotency"],
+    ["adcp", { fingerprint: { body: "json" } }, "fingerprint", "AdCP Payload equivalence"],
+    ["adcp", { fingerprint: { body: "json", except: [...EXCLUDED, "/params/arguments/ext"] } }, "fingerprint", "AdCP"],
+    ["adcp", { problems: "jsonrpc" }, "problems", "AdCP transport errors"],
+    ["adcp", { refused: [503] }, "refused", "AdCP rule 3"],
+    ["adcp", { replay_set: [] }, "replay_set", "AdCP rule 4"],
+    ["adcp", { retention: "30m" }, "retention", "AdCP rule 7"],
+    ["adcp", { retention: "8d", remember: "30d" }, "retention", "AdCP rule 7"],
+  ])("of %s is warned of with its rule: %j", (preset, written, setting, rule) => {
+    const warnings = configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [routeFor(preset, written)] }));
+    expect(warnings.map(({ path }) => path)).toEqual([`ROUTES[0].${setting}`]);
+    expect(warnings[0]?.message).toContain(`breaks ${rule}`);
+  });
+
+  it.each(PRESET_NAMES)("is none of the preset's own: %s", (preset) => {
+    expect(configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [routeFor(preset)] }))).toEqual([]);
   });
 });
 

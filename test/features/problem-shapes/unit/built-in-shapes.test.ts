@@ -127,7 +127,11 @@ describe("ucp", () => {
     expect(await overMcp.json()).toEqual({
       jsonrpc: "2.0",
       id: "7",
-      error: { code: -32000, message: expect.any(String), data: expect.objectContaining(body) },
+      error: {
+        code: problem === "profile" ? -32001 : -32000,
+        message: expect.any(String),
+        data: expect.objectContaining(body),
+      },
     });
   });
 
@@ -138,19 +142,21 @@ describe("ucp", () => {
 });
 
 it.each([
-  ["signature-missing", 401, "signature_missing"],
-  ["signature-invalid", 401, "signature_invalid"],
-  ["key-not-found", 401, "key_not_found"],
-  ["digest-invalid", 400, "digest_mismatch"],
-  ["algorithm-unsupported", 400, "algorithm_unsupported"],
-  ["profile-not-trusted", 403, "profile_not_trusted"],
-] as const)("ucp says what is wrong with a signature: %s is %i %s", async (fault, status, code) => {
-  const shape = builtInShape("ucp");
-  if (shape === null) throw new Error("no shape");
+  ["signature-missing", 401, "signature_missing", -32000],
+  ["signature-invalid", 401, "signature_invalid", -32000],
+  ["key-not-found", 401, "key_not_found", -32000],
+  ["digest-invalid", 400, "digest_mismatch", -32600],
+  ["algorithm-unsupported", 400, "algorithm_unsupported", -32600],
+  ["profile-not-trusted", 403, "profile_not_trusted", -32000],
+] as const)("ucp says what is wrong with a signature: %s is %i %s", async (fault, status, code, number) => {
+  const [shape, overMcp] = [builtInShape("ucp"), builtInShape("ucp-mcp")];
+  if (shape === null || overMcp === null) throw new Error("no shape");
   const signature = { fault, reason: "The signature is wrong." };
   const problem = problemResponse({ code: "credential-invalid", why: "invalid", signature }, null);
+  const message = await shapeProblem(problem.clone(), overMcp, new Map());
   const answer = await shapeProblem(problem, shape, new Map());
   expect([answer.status, await answer.json()]).toEqual([status, expect.objectContaining({ code })]);
+  expect([message.status, await message.json()]).toMatchObject([status, { error: { code: number, data: { code } } }]);
 });
 
 describe("adcp", () => {
