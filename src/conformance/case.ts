@@ -83,7 +83,10 @@ export interface OriginBehaviour {
   /** The target's other path, or one below its own. */
   readonly path?: "other" | { readonly below: string };
   readonly caller?: "other" | "none";
-  /** The target's other payload, a text of the target's type, or bytes (Latin-1) of the type `application/octet-stream`. */
+  /**
+   * The target's other payload, a text of the target's type, or bytes (Latin-1) of the type `application/octet-stream`. In texts `{key}` is the case's own key,
+   * and `{token}` a value of its own.
+   */
   readonly body?: "other" | { readonly text: string } | { readonly bytes: string };
   readonly headers?: readonly HeaderPair[];
 }

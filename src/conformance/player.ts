@@ -190,7 +190,7 @@ class Play {
         ...this.#keyLines(key),
         ...headers,
       ],
-      body: this.#body(body),
+      body: this.#body(body, key),
       timeoutMs: target.timeoutMs,
     };
   }
@@ -202,11 +202,13 @@ class Play {
     return lines.map((line) => ["Idempotency-Key", line.replaceAll("{key}", value)]);
   }
 
-  #body(body: OriginBehaviour["body"]): Buffer {
-    if (typeof body === "object") return "bytes" in body ? Buffer.from(body.bytes, "latin1") : Buffer.from(body.text);
+  #body(body: OriginBehaviour["body"], key?: OriginBehaviour["key"]): Buffer {
+    if (typeof body === "object" && "bytes" in body) return Buffer.from(body.bytes, "latin1");
     const { target } = this.#stage;
-    const text = body === "other" ? (target.otherBody ?? target.body) : target.body;
-    return Buffer.from(text.replaceAll("{token}", this.#token));
+    const usual = body === "other" ? (target.otherBody ?? target.body) : target.body;
+    const text = typeof body === "object" ? body.text : usual;
+    const ownKey = key === "another" ? this.#anotherKey : this.#key;
+    return Buffer.from(text.replaceAll("{token}", this.#token).replaceAll("{key}", ownKey));
   }
 }
 

@@ -1,75 +1,32 @@
 // What clients of MCP need of whatever protects their tool calls. `id.own` is MCP's own rule (a response has the id of its request, and ids are new in each try); the
 // others are this project's, because MCP has no keys: they are what the official clients need to retry. The tool is `pay`; keys are in the header.
 
-import type { CallBehaviour, CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
+import type { CallBehaviour, CaseObservation, ConformanceCase } from "../case.ts";
 import {
   callCount,
   type CaseFinding,
   firstVerdict,
   isSuccess,
-  problemOf,
   replySucceeds,
   replySummary,
   wholeAnswerOf,
 } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
 import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep, shouldCase } from "./define.ts";
+import { callText, FIRST_ID, messageIn, responds, rpcAnswer, rpcSending } from "./rpc-findings.ts";
 
-const FIRST = 7;
 const COPIES = 10;
 
 /** A tool call under an id, as JSON has it. */
 function toolCall(id: number | string, { amount = 25, more = "" } = {}): string {
-  const params = `{"name":"pay","arguments":{"amount":${amount}}${more}}`;
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`;
-}
-
-const ACCEPT = [["Accept", "application/json, text/event-stream"]] as const;
-
-/** What a client sends: a text, under its own session if it has one. */
-function sending(text: string, session: string | null = null): OriginBehaviour {
-  const own = session === null ? [] : [["Mcp-Session-Id", session] as const];
-  return { body: { text }, headers: [...ACCEPT, ...own] };
+  return callText(id, "pay", { amount }, more);
 }
 
 const RESULT = '{"content":[{"type":"text","text":"paid"}]}';
 
-function response(member: string, more: CallBehaviour = {}): CallBehaviour {
-  const text = `{"jsonrpc":"2.0","id":${FIRST},${member}}`;
-  return { status: 200, headers: [["Content-Type", "application/json"]], pieces: [text], ...more };
-}
-
-const paid = response(`"result":${RESULT}`);
+const paid = rpcAnswer(`"result":${RESULT}`);
 /** Whatever is processed a second time is seen in its result. */
-const paidAgain = response('"result":{"content":[{"type":"text","text":"paid again"}]}');
-
-/** The JSON-RPC message of an answer, as JSON or as the one event of a stream. */
-function messageIn(seen: CaseObservation, name: string): Readonly<Record<string, unknown>> | null {
-  const answer = wholeAnswerOf(seen, name);
-  if (answer === null || !answer.complete) return null;
-  if (!/^text\/event-stream\b/i.test(headerValue(answer, "content-type") ?? "")) return problemOf(answer);
-  const events = answer.body
-    .toString()
-    .split(/\r?\n\r?\n/)
-    .map((event) =>
-      event
-        .replaceAll(/^(?!data:).*$/gm, "")
-        .replaceAll(/^data: ?/gm, "")
-        .trim(),
-    )
-    .filter((data) => data !== "");
-  const messages = events.map((data) => problemOf({ body: Buffer.from(data) }));
-  return messages.length === 1 ? (messages[0] ?? null) : null;
-}
-
-/** The response to the call of that id, with that member. */
-const responds = (seen: CaseObservation, name: string, id: unknown, member: "result" | "error") => (): CaseFinding => {
-  const message = messageIn(seen, name);
-  if (message === null) return `the call got ${replySummary(seen, name)}, which is no single JSON-RPC message`;
-  if (message["id"] !== id)
-    return `the response has the id ${JSON.stringify(message["id"])}, not ${JSON.stringify(id)}`;
-  return member in message ? null : `the response has no ${member}`;
-};
+const paidAgain = rpcAnswer('"result":{"content":[{"type":"text","text":"paid again"}]}');
 
 const hasFirstResult = (seen: CaseObservation, name: string) => (): CaseFinding =>
   JSON.stringify(messageIn(seen, name)?.["result"]) === RESULT ? null : "the response has not the first result";
@@ -89,8 +46,8 @@ const refuses = (seen: CaseObservation, id: unknown, calls: number) =>
     isSuccess(seen, "again") ? null : `got ${replySummary(seen, "again")}: the SDKs read an error with HTTP 200 alone`,
   );
 
-const first = sendStep("first", sending(toolCall(FIRST)));
-const again = sendStep("again", sending(toolCall("next")));
+const first = sendStep("first", rpcSending(toolCall(FIRST_ID)));
+const again = sendStep("again", rpcSending(toolCall("next")));
 const shared = { profile: "keys", needs: ["origin"], origin: [paid, paidAgain] } as const;
 
 /** The first call has not this outcome for good: the next try is processed. */
@@ -99,9 +56,9 @@ const notKept = (id: string, says: string, behaviour: CallBehaviour, more = ""):
     ...shared,
     id,
     says,
-    origin: [behaviour, response(`"result":${RESULT}`)],
-    script: [first, sendStep("again", sending(toolCall(FIRST, { more })))],
-    judge: (seen) => firstVerdict(callCount(seen, 2), responds(seen, "again", FIRST, "result")),
+    origin: [behaviour, rpcAnswer(`"result":${RESULT}`)],
+    script: [first, sendStep("again", rpcSending(toolCall(FIRST_ID, { more })))],
+    judge: (seen) => firstVerdict(callCount(seen, 2), responds(seen, "again", FIRST_ID, "result")),
   });
 
 export const MCP: readonly ConformanceCase[] = [
@@ -118,7 +75,7 @@ export const MCP: readonly ConformanceCase[] = [
     id: "list.free",
     says: "tools/list needs no key, and passes each time.",
     script: ["first", "again"].map((as) =>
-      sendStep(as, { ...sending('{"jsonrpc":"2.0","id":7,"method":"tools/list"}'), key: null }),
+      sendStep(as, { ...rpcSending('{"jsonrpc":"2.0","id":7,"method":"tools/list"}'), key: null }),
     ),
     judge: (seen) =>
       firstVerdict(
@@ -131,7 +88,10 @@ export const MCP: readonly ConformanceCase[] = [
     ...shared,
     id: "retry.new-session",
     says: "A client that comes back in another session gets its result.",
-    script: [sendStep("first", sending(toolCall(FIRST), "one")), sendStep("again", sending(toolCall("next"), "two"))],
+    script: [
+      sendStep("first", rpcSending(toolCall(FIRST_ID), "one")),
+      sendStep("again", rpcSending(toolCall("next"), "two")),
+    ],
     judge: (seen) => replays(seen, "next"),
   }),
   mustCase({
@@ -162,18 +122,18 @@ export const MCP: readonly ConformanceCase[] = [
       ),
   }),
   notKept("session.dead", "A session that the server no longer has is no result: the next try is processed.", {
-    ...response('"error":{"code":-32001,"message":"Session not found"}'),
+    ...rpcAnswer('"error":{"code":-32001,"message":"Session not found"}'),
     status: 404,
   }),
   notKept(
     "error.protocol",
     "An error of the protocol is no result: the next try is processed.",
-    response('"error":{"code":-32602,"message":"Invalid params"}'),
+    rpcAnswer('"error":{"code":-32602,"message":"Invalid params"}'),
   ),
   notKept(
     "mrtr.once",
     "A question of the server is no result: the call that answers it is processed.",
-    response('"result":{"resultType":"input_required","inputRequests":{}}'),
+    rpcAnswer('"result":{"resultType":"input_required","inputRequests":{}}'),
     ',"inputResponses":{"a":{"action":"accept"}},"requestState":"s"',
   ),
   mustCase({
@@ -186,7 +146,7 @@ export const MCP: readonly ConformanceCase[] = [
         headers: [["Content-Type", "text/event-stream"]],
         pieces: [
           'id: 1\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}\n\n',
-          `id: 2\nevent: message\ndata: {"jsonrpc":"2.0","id":${FIRST},"result":${RESULT}}\n\n`,
+          `id: 2\nevent: message\ndata: {"jsonrpc":"2.0","id":${FIRST_ID},"result":${RESULT}}\n\n`,
         ],
       },
       paidAgain,
@@ -198,28 +158,28 @@ export const MCP: readonly ConformanceCase[] = [
     ...shared,
     id: "conflict.json-rpc",
     says: "Other arguments under the key get a JSON-RPC error under the call's own id, and are not processed.",
-    script: [first, sendStep("again", sending(toolCall("next", { amount: 26 })))],
+    script: [first, sendStep("again", rpcSending(toolCall("next", { amount: 26 })))],
     judge: (seen) => refuses(seen, "next", 1),
   }),
   mustCase({
     ...shared,
     id: "key.missing",
     says: "A call without a key gets a JSON-RPC error under its own id, and is not processed.",
-    script: [sendStep("again", { ...sending(toolCall("next")), key: null })],
+    script: [sendStep("again", { ...rpcSending(toolCall("next")), key: null })],
     judge: (seen) => refuses(seen, "next", 0),
   }),
   mustCase({
     ...shared,
     id: "members.twice",
     says: "A call that two servers could read in two ways is not processed.",
-    script: [sendStep("again", sending(toolCall("next").replace('"params"', '"method":"tools/list","params"')))],
+    script: [sendStep("again", rpcSending(toolCall("next").replace('"params"', '"method":"tools/list","params"')))],
     judge: (seen) => firstVerdict(callCount(seen, 0)),
   }),
   shouldCase({
     ...shared,
     id: "batch",
     says: "A batch with such a call is refused as a whole: one key stands for one call.",
-    script: [sendStep("again", sending(`[${toolCall("next")},${toolCall("other")}]`))],
+    script: [sendStep("again", rpcSending(`[${toolCall("next")},${toolCall("other")}]`))],
     judge: (seen) => firstVerdict(callCount(seen, 0)),
   }),
   mustCase({

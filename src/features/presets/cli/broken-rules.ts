@@ -4,7 +4,6 @@ import type { FingerprintRule, ConfigProblem, Route } from "../../../kernel/conf
 import { scopeNames } from "../../../kernel/config/scope-part.ts";
 import { HOUR_MS } from "../../../kernel/config/units.ts";
 import { judgeAttempt } from "../../../kernel/record/verdict.ts";
-import { formatProblem } from "../../../kernel/request/key.ts";
 import { type PresetName, presetNamed } from "../settings/presets.ts";
 
 interface ProtocolRule {
@@ -45,8 +44,11 @@ function needsKey(rule: string): ProtocolRule {
 
 /** `examples`: keys that the protocol allows. */
 function takesKeys(rule: string, examples: readonly string[], what: string): ProtocolRule {
-  const isBroken = ({ keyFormat }: Route): boolean =>
-    examples.some((key) => formatProblem(key, "", keyFormat) !== null);
+  const isBroken = ({ keyFormat: { min, max, pattern } }: Route): boolean =>
+    examples.some(
+      (key) =>
+        key.length < min || key.length > max || (pattern !== null && !new RegExp(`^(?:${pattern})$`, "u").test(key)),
+    );
   return { setting: "key_format", rule, isBroken, what };
 }
 
@@ -68,9 +70,11 @@ function hasShape(rule: string, shape: string): ProtocolRule {
 }
 
 function keepsNo5xx(rule: string): ProtocolRule {
-  const isBroken = (route: Route): boolean =>
-    [500, 501, 503, 599].some((status) => judgedStatus(route, status) !== "refused");
-  return { setting: "refused", rule, isBroken, what: "a 5xx is not kept, and its retry is a fresh request" };
+  return { setting: "refused", rule, isBroken: keeps5xx, what: "a 5xx is not kept, and its retry is a fresh request" };
+}
+
+function keeps5xx(route: Route): boolean {
+  return [500, 501, 503, 599].some((status) => judgedStatus(route, status) !== "refused");
 }
 
 function livesFor(rule: string, hours: number, what: string): ProtocolRule {
@@ -79,8 +83,11 @@ function livesFor(rule: string, hours: number, what: string): ProtocolRule {
 }
 
 function forgets(rule: string): ProtocolRule {
-  const isBroken = ({ rules }: Route): boolean => rules.policy.rememberMs !== undefined;
-  return { setting: "remember", rule, isBroken, what: "an expired key is a new one, without an error" };
+  return { setting: "remember", rule, isBroken: remembers, what: "an expired key is a new one, without an error" };
+}
+
+function remembers({ rules }: Route): boolean {
+  return rules.policy.rememberMs !== undefined;
 }
 
 const OPAQUE_KEYS = ["k", "#".repeat(255)];

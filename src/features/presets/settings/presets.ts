@@ -140,6 +140,21 @@ const UCP_MCP: ProtocolPreset = {
   },
 };
 
+/** Tools of AdCP that change nothing: their key may be left out. */
+const READING_TOOLS = [
+  "get_*",
+  "list_*",
+  "search_*",
+  "preview_*",
+  "validate_*",
+  "verify_*",
+  "tasks_*",
+  "check_governance",
+  "si_get_offering",
+  "si_terminate_session",
+  "comply_test_controller",
+];
+
 /**
  * Ad Context Protocol over MCP, docs/building/by-layer/L1/security.mdx: Idempotency with its rules 1 to 10, and Payload equivalence, whose list of excluded fields is
  * closed. Its errors: docs/building/operating/transport-errors.mdx.
@@ -151,10 +166,7 @@ const ADCP: ProtocolPreset = {
   settings: {
     jsonrpc: {
       value: {
-        optional: [
-          ...["get_*", "list_*", "search_*", "preview_*", "validate_*", "verify_*", "tasks_*"],
-          ...["check_governance", "si_get_offering", "si_terminate_session", "comply_test_controller"],
-        ],
+        optional: READING_TOOLS,
       },
       rule: "Idempotency",
     },
