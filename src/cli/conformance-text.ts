@@ -5,12 +5,21 @@ import type { SuiteReport } from "../conformance/report.ts";
 import type { CaseResult } from "../conformance/suite.ts";
 import { alignColumns, type TerminalLook, printableText, type TextStyle } from "./look.ts";
 
+/** As their protocols spell them. */
+const PROTOCOLS: Readonly<Record<Exclude<SuiteReport["profile"], "idempotency">, string>> = {
+  acp: "ACP",
+  ucp: "UCP",
+  "ucp-mcp": "UCP over MCP",
+  adcp: "AdCP",
+  mcp: "MCP",
+};
+
 export function reportHeadText(
   { target, mode, profile, by }: Pick<SuiteReport, "target" | "mode" | "profile" | "by">,
   look: TerminalLook,
 ): string {
   const how = mode === "gateway" ? "with the suite's own origin behind it" : "as an API: calls cannot be counted";
-  const own = profile === "idempotency" ? "levels of the profile" : `rules of ${profile.toUpperCase()}`;
+  const own = profile === "idempotency" ? "levels of the profile" : `rules of ${PROTOCOLS[profile]}`;
   const levels = by === "profile" ? own : "levels of the draft, where it says anything";
   return `${look.paint("bold", printableText(target))}\n${how}; ${levels}`;
 }

@@ -156,15 +156,24 @@ async function run(
 
 const PAYMENT = { amount: 100, currency: "EUR", reference: "{token}" };
 
+const CHECKOUT = { meta: { "idempotency-key": "{key}" }, id: "{token}" };
+const MEDIA_BUY = { idempotency_key: "{key}", account: { account_id: "one" }, budget: 4 };
+
 /** A valid body and another, where the options give none. */
 const BODIES: Readonly<Record<ProfileName, readonly [body: object, other: object]>> = {
   idempotency: [PAYMENT, { ...PAYMENT, amount: 101 }],
   acp: [PAYMENT, { ...PAYMENT, amount: 101 }],
-  mcp: [toolCall(25), toolCall(26)],
+  ucp: [PAYMENT, { ...PAYMENT, amount: 101 }],
+  "ucp-mcp": [
+    toolCall("complete_checkout", CHECKOUT),
+    toolCall("complete_checkout", { ...CHECKOUT, payment: { token: "x" } }),
+  ],
+  adcp: [toolCall("create_media_buy", MEDIA_BUY), toolCall("create_media_buy", { ...MEDIA_BUY, budget: 5 })],
+  mcp: [toolCall("pay", { amount: 25 }), toolCall("pay", { amount: 26 })],
 };
 
-function toolCall(amount: number): object {
-  return { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name: "pay", arguments: { amount } } };
+function toolCall(name: string, input: object): object {
+  return { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name, arguments: input } };
 }
 
 const CALLERS = ["authorization: Bearer conformance-one", "authorization: Bearer conformance-two"] as const;

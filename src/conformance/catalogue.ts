@@ -2,6 +2,7 @@
 
 import type { ConformanceCase } from "./case.ts";
 import { ACP } from "./cases/acp.ts";
+import { ADCP } from "./cases/adcp.ts";
 import { BYTES } from "./cases/bytes.ts";
 import { CONCURRENCY } from "./cases/concurrency.ts";
 import { CRASH } from "./cases/crash.ts";
@@ -13,6 +14,8 @@ import { REPLAY } from "./cases/replay.ts";
 import { SCOPES } from "./cases/scopes.ts";
 import { STREAMING } from "./cases/streaming.ts";
 import { SYNTAX } from "./cases/syntax.ts";
+import { UCP_MCP } from "./cases/ucp-mcp.ts";
+import { UCP } from "./cases/ucp.ts";
 
 export const CASES: readonly ConformanceCase[] = [
   ...SYNTAX,
@@ -28,13 +31,25 @@ export const CASES: readonly ConformanceCase[] = [
 ];
 
 /** What a server may be judged by: this project's profile of the draft, or a protocol's own rules. */
-export const PROFILES = { idempotency: CASES, acp: ACP, mcp: MCP } as const satisfies Readonly<
-  Record<string, readonly ConformanceCase[]>
->;
+export const PROFILES = {
+  idempotency: CASES,
+  acp: ACP,
+  ucp: UCP,
+  "ucp-mcp": UCP_MCP,
+  adcp: ADCP,
+  mcp: MCP,
+} as const satisfies Readonly<Record<string, readonly ConformanceCase[]>>;
 
 export type ProfileName = keyof typeof PROFILES;
 
-export const PROFILE_NAMES = ["idempotency", "acp", "mcp"] as const satisfies readonly ProfileName[];
+export const PROFILE_NAMES = [
+  "idempotency",
+  "acp",
+  "ucp",
+  "ucp-mcp",
+  "adcp",
+  "mcp",
+] as const satisfies readonly ProfileName[];
 
 /** The cases that `words` select, each a group or an id; all without words. `unknown`: words that select nothing. */
 export function selectCases(

@@ -431,6 +431,18 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     "test/features/presets/e2e/preset-conformance.test.ts",
     'conform("mcp", ',
   ],
+  "npx onceway conformance http://127.0.0.1:8787 --path /checkout-sessions --origin-port 3000 --profile ucp": [
+    "test/features/presets/e2e/preset-conformance.test.ts",
+    'conform("ucp", ',
+  ],
+  "npx onceway conformance http://127.0.0.1:8787 --path /mcp --origin-port 3000 --profile ucp-mcp": [
+    "test/features/presets/e2e/preset-conformance.test.ts",
+    'conform("ucp-mcp", ',
+  ],
+  "npx onceway conformance http://127.0.0.1:8787 --path /mcp --origin-port 3000 --profile adcp": [
+    "test/features/presets/e2e/preset-conformance.test.ts",
+    'conform("adcp", ',
+  ],
   "npm run demo:mcp": ["test/serve/e2e/demo-mcp.test.ts", "demo:mcp"],
   "npm run chaos": [".ci/run", "npm run chaos"],
   "npm run chaos -- --seconds 60 --seed anything": [".ci/run", "npm run chaos -- --seconds 60 --seed"],

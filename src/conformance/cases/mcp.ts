@@ -13,7 +13,7 @@ import {
 } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
 import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep, shouldCase } from "./define.ts";
-import { callText, FIRST_ID, messageIn, responds, rpcAnswer, rpcSending } from "./rpc-findings.ts";
+import { callText, FIRST_ID, messageIn, respondsWith, rpcAnswer, rpcSending } from "./rpc-findings.ts";
 
 const COPIES = 10;
 
@@ -36,13 +36,13 @@ const replays = (seen: CaseObservation, id: unknown) =>
   firstVerdict(
     replySucceeds(seen, "first", "the first call"),
     callCount(seen, 1),
-    responds(seen, "again", id, "result"),
+    respondsWith(seen, "again", id, "result"),
     hasFirstResult(seen, "again"),
   );
 
 /** An error that the SDKs read: under the call's own id, with HTTP 200; nothing is processed for it. */
 const refuses = (seen: CaseObservation, id: unknown, calls: number) =>
-  firstVerdict(callCount(seen, calls), responds(seen, "again", id, "error"), () =>
+  firstVerdict(callCount(seen, calls), respondsWith(seen, "again", id, "error"), () =>
     isSuccess(seen, "again") ? null : `got ${replySummary(seen, "again")}: the SDKs read an error with HTTP 200 alone`,
   );
 
@@ -58,7 +58,7 @@ const notKept = (id: string, says: string, behaviour: CallBehaviour, more = ""):
     says,
     origin: [behaviour, rpcAnswer(`"result":${RESULT}`)],
     script: [first, sendStep("again", rpcSending(toolCall(FIRST_ID, { more })))],
-    judge: (seen) => firstVerdict(callCount(seen, 2), responds(seen, "again", FIRST_ID, "result")),
+    judge: (seen) => firstVerdict(callCount(seen, 2), respondsWith(seen, "again", FIRST_ID, "result")),
   });
 
 export const MCP: readonly ConformanceCase[] = [

@@ -7,10 +7,10 @@ import { headerValue } from "../http-response.ts";
 /** The id of the first call, as the suite's origin repeats it. */
 export const FIRST_ID = 7;
 
-export type Members = Readonly<Record<string, unknown>>;
+export type JsonMembers = Readonly<Record<string, unknown>>;
 
 /** A call of a tool, as JSON. `id`: of the call; `more`: members of `params` beside name and arguments, as text. */
-export function callText(id: number | string, tool: string, input: Members, more = ""): string {
+export function callText(id: number | string, tool: string, input: JsonMembers, more = ""): string {
   const params = `{"name":${JSON.stringify(tool)},"arguments":${JSON.stringify(input)}${more}}`;
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`;
 }
@@ -30,7 +30,7 @@ export function rpcAnswer(member: string, more: CallBehaviour = {}): CallBehavio
 }
 
 /** The JSON-RPC message of an answer, as JSON or as the one event of a stream. */
-export function messageIn(seen: CaseObservation, name: string): Members | null {
+export function messageIn(seen: CaseObservation, name: string): JsonMembers | null {
   const answer = wholeAnswerOf(seen, name);
   if (answer === null || !answer.complete) return null;
   if (!/^text\/event-stream\b/i.test(headerValue(answer, "content-type") ?? "")) return problemOf(answer);
@@ -49,7 +49,7 @@ export function messageIn(seen: CaseObservation, name: string): Members | null {
 }
 
 /** The response to the call of that id, with that member. */
-export const responds =
+export const respondsWith =
   (seen: CaseObservation, name: string, id: unknown, member: "result" | "error") => (): CaseFinding => {
     const message = messageIn(seen, name);
     if (message === null) return `the call got ${replySummary(seen, name)}, which is no single JSON-RPC message`;
@@ -59,7 +59,7 @@ export const responds =
   };
 
 /** What is at these names; `undefined`: nothing. */
-export function valueIn(message: Members | null, ...names: readonly string[]): unknown {
+export function valueIn(message: unknown, ...names: readonly string[]): unknown {
   let value: unknown = message;
   for (const name of names) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;

@@ -31,14 +31,14 @@ export const setTexts: TextsOf<typeof setEntries> = {
   value: {
     description: "What every replay has there.",
     takes: "text, a number, `true` or `false`",
-    otherwise: "the value of `from`",
+    otherwise: "what `from` finds",
     onChange: "applies at once",
   },
   from: {
     description:
       "Where the request that gets the replay has the value. If it has none there, or one of more than 4,096 characters, the member is left out.",
     takes: "a JSON pointer",
-    otherwise: "`value`",
+    otherwise: "what `value` says",
     onChange: "applies at once",
   },
 };

@@ -10,7 +10,7 @@ const RETENTION = "6s";
 const SHORT = { timeout: "1s", lock: "2s", unknown: "retry" };
 
 const report = v.object({
-  profile: v.picklist(["acp", "mcp"]),
+  profile: v.picklist(["acp", "ucp", "ucp-mcp", "adcp", "mcp"]),
   results: v.array(v.object({ id: v.string(), level: v.string(), result: v.string() })),
 });
 
@@ -39,12 +39,13 @@ async function conform(
 
 it("passes whole with the preset, and with a short retention all but that it is a day", async () => {
   expect(await notPassed({ preset: "acp", ...SHORT })).toEqual(["life.then-new skipped"]);
-  const short = await notPassed({ preset: "acp", ...SHORT, retention: RETENTION }, "--retention", RETENTION);
-  expect(short).toEqual(["life.24h failed"]);
+  const short = { preset: "acp", ...SHORT, retention: RETENTION };
+  expect(await notPassed(short, "--retention", RETENTION, "--only", "life")).toEqual(["life.24h failed"]);
 });
 
 it('lacks with unknown = "hold" the fresh attempt after a lost call, which a person decides', async () => {
-  expect(await notPassed({ preset: "acp", unknown: "hold" })).toEqual(["lost.fresh failed", "life.then-new skipped"]);
+  const held = { preset: "acp", timeout: "1s", lock: "2s", unknown: "hold" };
+  expect(await notPassed(held, "--lock", "2s")).toEqual(["lost.fresh failed", "life.then-new skipped"]);
 });
 
 it("fails without the preset what the preset is for", async () => {
@@ -70,4 +71,33 @@ it("fails without the preset what the preset is for", async () => {
 
 it("passes whole with the preset for MCP, in one line", async () => {
   expect(await conform("mcp", "/mcp", { preset: "mcp" })).toEqual([]);
+});
+
+const HELD = { unknown: "hold" };
+
+it("passes whole with the preset for UCP; without it, four MUST fail", async () => {
+  expect(await conform("ucp", "/checkout-sessions", { preset: "ucp", ...HELD })).toEqual([]);
+  expect(await conform("ucp", "/checkout-sessions", HELD)).toEqual([
+    "bytes.other failed",
+    "body.shape failed",
+    "key.required failed",
+    "scope.operation failed",
+    "life.48h failed",
+  ]);
+});
+
+it("passes whole with the preset for UCP over MCP; without it, five MUST fail", async () => {
+  expect(await conform("ucp-mcp", "/mcp", { preset: "ucp-mcp", ...HELD })).toEqual([]);
+  const without = await conform("ucp-mcp", "/mcp", { ...HELD, key: "optional" });
+  expect(without).toHaveLength(5);
+  expect(without).toContain("mcp.id failed");
+});
+
+it("passes whole with the preset for AdCP; without it, 13 MUST fail", async () => {
+  const skipped = ["caps.declared skipped", "expired skipped"];
+  expect(await conform("adcp", "/mcp", { preset: "adcp", ...HELD })).toEqual(skipped);
+  const without = await conform("adcp", "/mcp", { ...HELD, key: "optional" });
+  expect(without.filter((one) => one.endsWith("failed"))).toHaveLength(13);
+  const short = { preset: "adcp", ...SHORT, retention: RETENTION };
+  expect(await conform("adcp", "/mcp", short, ["--retention", RETENTION, "--only", "expired"])).toEqual([]);
 });

@@ -337,6 +337,9 @@ const ROUTES: Cases = {
   "jsonrpc.methods": [[["tools/call"], ["orders/pay"]]],
   "jsonrpc.tools": [[["*"], ["refund"]]],
   "jsonrpc.optional": [[[], ["get_*"]]],
+  replay_set: [[[], [{ at: "/result/x", value: true }], { jsonrpc: true }]],
+  "replay_set.value": [[true, false, { jsonrpc: true }]],
+  "replay_set.from": [["/params/a", "/params/b", { jsonrpc: true }]],
   // feature: json-rpc ends
   // feature: observe begins
   mode: [["enforce", "observe"]],
@@ -489,6 +492,7 @@ const CLAIMS: Cases = {
 const MEMBERS: Table = {
   publish: [{ to: "line", type: "paid" }],
   verdicts: [{ at: "/error", is: "refused" }], // feature: verdicts
+  replay_set: [{ at: "/result/x" }], // feature: json-rpc
   give_up: {},
   new_keys: "NEW_KEYS",
   cors: { origins: ["https://shop.example.com"] },

@@ -130,6 +130,8 @@ describe("the table of settings", () => {
       "origin",
       "location_hint",
       "jurisdiction",
+      "replay_set.value", // feature: json-rpc
+      "replay_set.from", // feature: json-rpc
       "enforce", // feature: observe
       "observe.effect", // feature: observe
       "key_format.pattern",

@@ -1,0 +1,149 @@
+// AdCP's rules about what is kept, about requests that come at once, and about whose a key is.
+
+import type { CallBehaviour, ConformanceCase } from "../case.ts";
+import { callCount, firstVerdict } from "../findings.ts";
+import { contentOf, hasMediaBuy, isAdcpConflict, isAdcpError, isAdcpReplay } from "./adcp-findings.ts";
+import { boughtAgain, boughtAnswer, buyAgain, buySending, firstBuy, taskAnswer, twoBuys } from "./adcp-requests.ts";
+import {
+  calledStep,
+  endStep,
+  lookStep,
+  mustCase,
+  openStep,
+  releaseStep,
+  sendStep,
+  settleStep,
+  shouldCase,
+} from "./define.ts";
+import { type JsonMembers, valueIn } from "./rpc-findings.ts";
+
+const COPIES = 10;
+
+/** The first answer is no success, so it is not kept: the next try is processed. */
+const notKept = (id: string, says: string, behaviour: CallBehaviour, more: JsonMembers = {}): ConformanceCase =>
+  mustCase({
+    needs: ["origin"],
+    id,
+    says,
+    profile: "rule 3",
+    origin: [behaviour, boughtAnswer],
+    script: [firstBuy, buyAgain(more)],
+    judge: (seen) => firstVerdict(callCount(seen, 2), hasMediaBuy(seen, "again", 7, "mb-1")),
+  });
+
+const failure = taskAnswer({ adcp_error: { code: "BUDGET_TOO_LOW", message: "no", recovery: "correctable" } }, true);
+
+/** A second request while the first one runs. */
+const whileRunning = (more: JsonMembers = {}): ConformanceCase["script"] => [
+  openStep("first", buySending(7)),
+  calledStep,
+  openStep("again", buySending("next", more)),
+  lookStep("again"),
+  releaseStep,
+  endStep("first"),
+  endStep("again"),
+];
+const held = {
+  needs: ["origin"],
+  origin: [{ ...boughtAnswer, hold: "head" }, boughtAgain],
+  profile: "rule 9",
+} as const;
+
+export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
+  mustCase({
+    ...held,
+    id: "conflict.in-flight",
+    says: "Another payload while the first request runs is a conflict, too.",
+    script: whileRunning({ budget: 5 }),
+    judge: isAdcpConflict,
+  }),
+  notKept("error.not-kept", "A tool's error is not kept: the same request is processed again.", failure),
+  notKept("error.status", "Nor is a task that failed.", taskAnswer({ status: "failed", errors: [] })),
+  notKept("error.corrected", "After an error the key takes a corrected payload.", failure, { budget: 5 }),
+  notKept(
+    "limited.not-kept",
+    "RATE_LIMITED is not kept.",
+    taskAnswer({ adcp_error: { code: "RATE_LIMITED", message: "later", recovery: "transient", retry_after: 1 } }, true),
+  ),
+  mustCase({
+    needs: ["origin"],
+    id: "submitted.kept",
+    says: "An answer with the status submitted is kept.",
+    profile: "rule 2",
+    origin: [taskAnswer({ status: "submitted", task_id: "t-1", media_buy_id: "mb-1" }), boughtAgain],
+    script: [firstBuy, buyAgain()],
+    judge: isAdcpReplay,
+  }),
+  mustCase({
+    ...held,
+    id: "flight.policy",
+    says: "An equal request in flight waits for the first one's answer, or gets IDEMPOTENCY_IN_FLIGHT.",
+    script: whileRunning(),
+    judge: (seen) =>
+      firstVerdict(callCount(seen, 1), () => {
+        const found = isAdcpError(seen, "again", "next", ["IDEMPOTENCY_IN_FLIGHT"])();
+        return found === null ? null : hasMediaBuy(seen, "again", "next", "mb-1")();
+      }),
+  }),
+  mustCase({
+    ...held,
+    id: "flight.retry-after",
+    says: "IDEMPOTENCY_IN_FLIGHT says when to come again.",
+    script: whileRunning(),
+    judge: (seen) =>
+      firstVerdict(() => {
+        if (isAdcpError(seen, "again", "next", ["IDEMPOTENCY_IN_FLIGHT"])() !== null)
+          return { skip: "requests in flight are not answered so" };
+        const seconds = valueIn(contentOf(seen, "again"), "adcp_error", "retry_after");
+        return typeof seconds === "number" && seconds > 0 ? null : "it has no retry_after";
+      }),
+  }),
+  mustCase({
+    ...twoBuys,
+    id: "scope.account",
+    says: "The same key for another account is another operation.",
+    profile: "Idempotency",
+    script: [firstBuy, buyAgain({ account: { account_id: "two" } })],
+    judge: (seen) =>
+      firstVerdict(callCount(seen, 2), hasMediaBuy(seen, "first", 7, "mb-1"), hasMediaBuy(seen, "again", 7, "mb-2")),
+  }),
+  mustCase({
+    ...twoBuys,
+    needs: ["origin", "other-caller"],
+    id: "scope.agent",
+    says: "The same key of another agent is another operation.",
+    profile: "Idempotency",
+    script: [firstBuy, sendStep("again", { ...buySending("next"), caller: "other" })],
+    judge: (seen) =>
+      firstVerdict(callCount(seen, 2), hasMediaBuy(seen, "first", 7, "mb-1"), hasMediaBuy(seen, "again", 7, "mb-2")),
+  }),
+  mustCase({
+    ...twoBuys,
+    id: "burst.ten",
+    says: "Of ten equal requests at once one is processed.",
+    profile: "rule 9",
+    script: [{ do: "burst", as: "copy", times: COPIES }],
+    judge: (seen) =>
+      firstVerdict(callCount(seen, 1), () => {
+        const names = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);
+        return names.some((name) => hasMediaBuy(seen, name, 7, "mb-1")() === null) ? null : "none succeeded";
+      }),
+  }),
+  mustCase({
+    ...held,
+    id: "cut.reply",
+    says: "A client whose line breaks before the answer gets it with the same key, and nothing is processed twice.",
+    profile: "rule 4",
+    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    judge: (seen) => firstVerdict(callCount(seen, 1), hasMediaBuy(seen, "again", 7, "mb-1")),
+  }),
+  shouldCase({
+    ...twoBuys,
+    needs: ["origin", "retention"],
+    id: "expired",
+    says: "After the declared time the key gets IDEMPOTENCY_EXPIRED, and is not processed.",
+    profile: "rule 6",
+    script: [firstBuy, { do: "pause", until: "after the retention" }, buyAgain()],
+    judge: (seen) => firstVerdict(callCount(seen, 1), isAdcpError(seen, "again", "next", ["IDEMPOTENCY_EXPIRED"])),
+  }),
+];

@@ -1,0 +1,148 @@
+// The Universal Commerce Protocol's rules about idempotency over MCP: docs/specification/shopping/checkout/mcp.md, and signatures.md, Replay Protection. The tools are those of a
+// checkout; keys are in `meta` among their arguments.
+
+import type { CallBehaviour, CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
+import { callCount, type CaseFinding, firstVerdict, replySummary, wholeAnswerOf } from "../findings.ts";
+import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep } from "./define.ts";
+import { callText, type JsonMembers, messageIn, respondsWith, rpcAnswer, rpcSending, valueIn } from "./rpc-findings.ts";
+import { ucpErrorFinding, UCP_REPLAYS as REPLAYS } from "./ucp.ts";
+
+const COPIES = 10;
+const META = { meta: { "idempotency-key": "{key}" } };
+const CHECKOUT = { ...META, id: "checkout-1" };
+const BINDING = "checkout/mcp";
+
+const call = (id: number | string, input: JsonMembers, tool = "complete_checkout"): OriginBehaviour => ({
+  ...rpcSending(callText(id, tool, input)),
+  key: null,
+});
+
+const complete = rpcAnswer('"result":{"structuredContent":{"id":"checkout-1","order":"o-1"}}');
+const completeAgain = rpcAnswer('"result":{"structuredContent":{"id":"checkout-1","order":"o-2"}}');
+const overMcp = { needs: ["origin"], origin: [complete, completeAgain], profile: BINDING } as const;
+
+const hasOrder = (seen: CaseObservation, name: string, id: unknown, order: string) => (): CaseFinding => {
+  const found = respondsWith(seen, name, id, "result")();
+  if (found !== null) return found;
+  return valueIn(messageIn(seen, name), "result", "structuredContent", "order") === order
+    ? null
+    : `the result has not the order ${order}`;
+};
+
+/** An error of the protocol over MCP: its status is the first signal, the number -32000 the second. */
+const isRpcError = (seen: CaseObservation, name: string, id: unknown, status: number) => (): CaseFinding => {
+  const found = respondsWith(seen, name, id, "error")();
+  if (found !== null) return found;
+  if (wholeAnswerOf(seen, name)?.status !== status) return `got ${replySummary(seen, name)}, not ${status}`;
+  const message = messageIn(seen, name);
+  const number = valueIn(message, "error", "code");
+  return number === -32_000 ? null : `the error has the number ${String(number)}, not -32000`;
+};
+
+/** The first call's origin says no; the next one is processed. */
+const notKept = (id: string, says: string, behaviour: CallBehaviour): ConformanceCase =>
+  mustCase({
+    ...overMcp,
+    id,
+    says,
+    origin: [behaviour, complete],
+    script: [sendStep("first", call(7, CHECKOUT)), sendStep("again", call("next", CHECKOUT))],
+    judge: (seen) => firstVerdict(callCount(seen, 2), hasOrder(seen, "again", 7, "o-1")),
+  });
+
+export const UCP_MCP: readonly ConformanceCase[] = [
+  mustCase({
+    ...overMcp,
+    id: "mcp.id",
+    says: "A replay has the id of the call that gets it, whatever else is in meta.",
+    script: [
+      sendStep("first", call(7, CHECKOUT)),
+      sendStep(
+        "again",
+        call("next", { ...CHECKOUT, meta: { ...META.meta, "ucp-agent": { profile: "https://one.example" } } }),
+      ),
+    ],
+    judge: (seen) => firstVerdict(callCount(seen, 1), hasOrder(seen, "again", "next", "o-1")),
+  }),
+  mustCase({
+    ...overMcp,
+    id: "mcp.conflict",
+    says: "Other arguments under the key get 409 with -32000 under the call's own id, and are not processed.",
+    script: [
+      sendStep("first", call(7, CHECKOUT)),
+      sendStep("again", call("next", { ...CHECKOUT, payment: { token: "x" } })),
+    ],
+    judge: (seen) => firstVerdict(callCount(seen, 1), isRpcError(seen, "again", "next", 409)),
+  }),
+  mustCase({
+    ...overMcp,
+    id: "mcp.conflict-data",
+    says: "That error's data has the members code and content.",
+    script: [
+      sendStep("first", call(7, CHECKOUT)),
+      sendStep("again", call("next", { ...CHECKOUT, payment: { token: "x" } })),
+    ],
+    judge: (seen) =>
+      firstVerdict(respondsWith(seen, "again", "next", "error"), () => {
+        const data = valueIn(messageIn(seen, "again"), "error", "data");
+        return typeof data === "object" && data !== null
+          ? ucpErrorFinding({ ...data }, undefined)
+          : "the error has no data";
+      }),
+  }),
+  ...["complete_checkout", "cancel_checkout"].map((tool) =>
+    mustCase({
+      ...overMcp,
+      id: `mcp.required-${tool.split("_", 1).join("")}`,
+      says: `${tool} without a key is refused, and not processed.`,
+      script: [sendStep("again", call("next", { id: "checkout-1" }, tool))],
+      judge: (seen) => firstVerdict(callCount(seen, 0), respondsWith(seen, "again", "next", "error")),
+    }),
+  ),
+  mustCase({
+    ...overMcp,
+    id: "mcp.optional",
+    says: "create_checkout passes without a key, each time.",
+    script: ["first", "again"].map((as) => sendStep(as, call(7, {}, "create_checkout"))),
+    judge: (seen) =>
+      firstVerdict(callCount(seen, 2), hasOrder(seen, "first", 7, "o-1"), hasOrder(seen, "again", 7, "o-2")),
+  }),
+  mustCase({
+    ...overMcp,
+    id: "mcp.operation",
+    says: "The same key for another tool is another operation.",
+    profile: REPLAYS,
+    script: [sendStep("first", call(7, CHECKOUT)), sendStep("again", call("next", CHECKOUT, "cancel_checkout"))],
+    judge: (seen) => firstVerdict(callCount(seen, 2), hasOrder(seen, "again", 7, "o-2")),
+  }),
+  notKept(
+    "mcp.error-not-kept",
+    "An error of the protocol is not kept: the next try is processed.",
+    rpcAnswer('"error":{"code":-32000,"message":"Service unavailable","data":{"code":"internal","content":"no"}}'),
+  ),
+  notKept("mcp.status-not-kept", "So is one that has its HTTP status.", {
+    ...rpcAnswer('"error":{"code":-32000,"message":"Service unavailable"}'),
+    status: 503,
+  }),
+  mustCase({
+    ...overMcp,
+    id: "burst.ten",
+    says: "Of ten equal calls at once one is processed.",
+    profile: REPLAYS,
+    script: [{ do: "burst", as: "copy", times: COPIES }],
+    judge: (seen) =>
+      firstVerdict(callCount(seen, 1), () => {
+        const names = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);
+        return names.some((name) => hasOrder(seen, name, 7, "o-1")() === null) ? null : "none succeeded";
+      }),
+  }),
+  mustCase({
+    ...overMcp,
+    id: "cut.complete",
+    says: "A client whose line breaks before the response gets it by calling again, and nothing is processed twice.",
+    profile: REPLAYS,
+    origin: [{ ...complete, hold: "head" }, completeAgain],
+    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    judge: (seen) => firstVerdict(callCount(seen, 1), hasOrder(seen, "again", 7, "o-1")),
+  }),
+];

@@ -1,0 +1,155 @@
+// The Universal Commerce Protocol's rules about idempotency: docs/specification/signatures.md, Replay Protection, and the binding to
+// HTTP, shopping/checkout/rest.md. Where they are silent (a key in flight), either answer passes.
+
+import type { CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
+import {
+  callCount,
+  type CaseFinding,
+  firstVerdict,
+  isSame,
+  isSuccess,
+  problemOf,
+  replySucceeds,
+  replySummary,
+  wholeAnswerOf,
+} from "../findings.ts";
+import { areTwoOperations } from "./acp-findings.ts";
+import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep, shouldCase, twiceSteps } from "./define.ts";
+import type { JsonMembers } from "./rpc-findings.ts";
+
+export const UCP_REPLAYS = "Replay Protection";
+const DAY_S = 86_400;
+/** An HTTP date has whole seconds. */
+const ROUNDING_S = 2;
+const COPIES = 10;
+
+const body = (text: string): OriginBehaviour => ({ body: { text } });
+
+/** An error of the protocol: a text of its own beside its code. */
+const isUcpError = (seen: CaseObservation, name: string, status: number, code?: string) => (): CaseFinding => {
+  const answer = wholeAnswerOf(seen, name);
+  if (answer === null || answer.status !== status) return `got ${replySummary(seen, name)}, not ${status}`;
+  return ucpErrorFinding(problemOf(answer), code);
+};
+
+export function ucpErrorFinding(error: JsonMembers | null, code: string | undefined): CaseFinding {
+  if (error === null) return "the error is no JSON object";
+  if (typeof error["code"] !== "string" || typeof error["content"] !== "string")
+    return "the error has not the members code and content";
+  return code === undefined || error["code"] === code ? null : `the error has not the code ${code}`;
+}
+
+const oneOperation = (seen: CaseObservation) =>
+  firstVerdict(
+    replySucceeds(seen, "first", "the first request"),
+    isSame(seen, "again", "first", "the repeated request"),
+    callCount(seen, 1),
+  );
+
+export const UCP: readonly ConformanceCase[] = [
+  mustCase({
+    id: "bytes.equal",
+    says: "The same bytes under other headers are the same request: the cached answer, and one operation.",
+    profile: UCP_REPLAYS,
+    script: [sendStep("first"), sendStep("again", { headers: [["Request-Id", "another"]] })],
+    judge: oneOperation,
+  }),
+  mustCase({
+    id: "bytes.other",
+    says: "Other bytes, though they are the same JSON, get 409, and are not processed.",
+    profile: UCP_REPLAYS,
+    needs: ["origin"],
+    script: [sendStep("first", body('{"a":1,"b":2}')), sendStep("again", body('{"b":2,"a":1}'))],
+    judge: (seen) =>
+      firstVerdict(
+        replySucceeds(seen, "first", "the first request"),
+        callCount(seen, 1),
+        isUcpError(seen, "again", 409),
+      ),
+  }),
+  mustCase({
+    id: "body.shape",
+    says: "That error has the members code and content.",
+    profile: "error responses",
+    needs: ["other-body"],
+    script: [sendStep("first"), sendStep("again", { body: "other" })],
+    judge: (seen) => firstVerdict(isUcpError(seen, "again", 409)),
+  }),
+  mustCase({
+    id: "key.required",
+    says: "A change without a key gets 400 in the same form, and is not processed.",
+    profile: "checkout/rest",
+    script: [sendStep("first", { key: null })],
+    judge: (seen) => firstVerdict(isUcpError(seen, "first", 400), callCount(seen, 0)),
+  }),
+  mustCase({
+    id: "scope.operation",
+    says: "The same key for another type of operation is another operation.",
+    profile: UCP_REPLAYS,
+    needs: ["other-path"],
+    script: [sendStep("first"), sendStep("again", { path: "other" })],
+    judge: areTwoOperations,
+  }),
+  mustCase({
+    id: "scope.client",
+    says: "The same key of another client is another operation.",
+    profile: UCP_REPLAYS,
+    needs: ["other-caller"],
+    script: [sendStep("first"), sendStep("again", { caller: "other" })],
+    judge: areTwoOperations,
+  }),
+  mustCase({
+    id: "replay.error",
+    says: "An answer that is an error is cached, too.",
+    profile: UCP_REPLAYS,
+    needs: ["origin"],
+    origin: [{ status: 422, pieces: ['{"code":"invalid","content":"no"}'] }, {}],
+    script: twiceSteps,
+    judge: (seen) => firstVerdict(isSame(seen, "again", "first", "the repeated request"), callCount(seen, 1)),
+  }),
+  mustCase({
+    id: "life.24h",
+    says: "An answer is kept for 24 hours at least, as far as the server says how long.",
+    profile: UCP_REPLAYS,
+    script: [sendStep("first")],
+    judge: (seen) => keptFor(seen, DAY_S),
+  }),
+  shouldCase({
+    id: "life.48h",
+    says: "Better for 48 hours.",
+    profile: UCP_REPLAYS,
+    script: [sendStep("first")],
+    judge: (seen) => keptFor(seen, 2 * DAY_S),
+  }),
+  mustCase({
+    id: "burst.ten",
+    says: "Of ten equal requests at once one is processed.",
+    profile: UCP_REPLAYS,
+    script: [{ do: "burst", as: "copy", times: COPIES }],
+    judge: (seen) =>
+      firstVerdict(callCount(seen, 1), () => {
+        const [one, ...others] = Array.from({ length: COPIES }, (_, at) => `copy.${at}`).filter((name) =>
+          isSuccess(seen, name),
+        );
+        if (one === undefined) return "none succeeded";
+        return others.map((name) => isSame(seen, name, one, "one")()).find((found) => found !== null) ?? null;
+      }),
+  }),
+  mustCase({
+    id: "cut.complete",
+    says: "A client whose line breaks before the answer gets it with the same key, and nothing is processed twice.",
+    profile: UCP_REPLAYS,
+    needs: ["origin"],
+    origin: [{ hold: "head" }],
+    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    judge: (seen) => firstVerdict(replySucceeds(seen, "again", "the next try"), callCount(seen, 1)),
+  }),
+];
+
+function keptFor(seen: CaseObservation, leastS: number) {
+  return firstVerdict(replySucceeds(seen, "first", "the request"), () => {
+    const seconds = seen.policy?.retentionSeconds ?? null;
+    if (seconds === null) return { skip: "the server does not say how long it keeps answers" };
+    return seconds + ROUNDING_S < leastS ? `answers are kept for ${seconds} s` : null;
+  });
+}
