@@ -43,6 +43,7 @@ describe("jsonrpc", () => {
     expect(note.label).toMatchObject({ name: "/params/name" });
   });
 
+  // feature: key-sources begins
   it("keeps what is written of the same", () => {
     const written = {
       key_from: ["json:/params/k"],
@@ -59,6 +60,7 @@ describe("jsonrpc", () => {
       kind: "only",
       pointers: ["/params/arguments"],
     });
+    // feature: key-sources ends
   });
 
   // feature: pages begins

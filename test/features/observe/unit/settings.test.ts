@@ -71,11 +71,19 @@ describe("a route on trial", () => {
     expect(problems[0]).toContain(problem);
   });
 
-  it("may have keys from elsewhere, and leaves pages to the API, while it protects nothing", () => {
-    const route = { mode: "observe", key_from: ["json:/id"], cors: { origins: ["https://a.example"] } };
+  // feature: key-sources begins
+  it("may have keys from elsewhere while it protects nothing", () => {
+    expect(problemsOf({ mode: "observe", key_from: ["json:/id"] })).toEqual([]);
+  });
+  // feature: key-sources ends
+
+  // feature: pages begins
+  it("leaves pages to the API while it protects nothing", () => {
+    const route = { mode: "observe", cors: { origins: ["https://a.example"] } };
     expect(problemsOf(route)).toEqual([]);
     expect(routesOf({ path: "/pay", ...route }).routes[0]?.cors).toBeNull();
   });
+  // feature: pages ends
 
   it("is for routes: what IDEMPOTENCY says is not for queues", () => {
     const variables = {

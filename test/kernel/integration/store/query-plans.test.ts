@@ -135,7 +135,7 @@ const BOUNDED: readonly (readonly [query: RegExp, detail: string])[] = [
   [/^(?:SELECT .*|DELETE) FROM sighting_examples WHERE /, ANY_SCAN],
   // feature: observe ends
   // One row at most.
-  [/^SELECT 1 FROM records LIMIT 1$/, "SCAN records"], // feature: previous-shards
+  [/^SELECT 1 FROM records LIMIT 1$/, "SCAN records"],
 ];
 
 /** When locks have ended, and records that are remembered have expired. */

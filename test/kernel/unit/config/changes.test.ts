@@ -407,7 +407,7 @@ const ROUTES: Cases = {
   ],
   omit_headers: [[["set-cookie"], []]],
   server_timing: [[false, true]],
-  look_up: [[true, false]],
+  look_up: [[true, false]], // feature: look-up
   // feature: accepted begins
   async: [
     ["never", "prefer"],

@@ -4,6 +4,11 @@ import { settingsOf } from "./support.ts";
 
 const FINGERPRINT = { body: "bytes", selection: null, query: "exact", queryExcept: [], headers: [] };
 
+/** What features do unless a route says otherwise. */
+const ON_BY_DEFAULT: { readonly lookUp?: boolean } = {
+  lookUp: true, // feature: look-up
+};
+
 describe("defaults", () => {
   it("exist for every setting but the path", () => {
     expect(settingsOf({})).toEqual({
@@ -50,7 +55,8 @@ describe("defaults", () => {
       log: "errors",
       encryptResponses: false,
       serverTiming: false,
-      lookUp: true,
+      lookUp: false,
+      ...ON_BY_DEFAULT,
       preset: null,
       problemShape: null,
       trustForwarded: false,
@@ -152,7 +158,7 @@ describe("what a setting means", () => {
     [{ forward_key: "c".repeat(64) }, { forwardKey: { kind: "step", step: "c".repeat(64) } }],
     [{ log: "all" }, { log: "all" }],
     [{ server_timing: true }, { serverTiming: true }],
-    [{ look_up: false }, { lookUp: false }],
+    [{ look_up: false }, { lookUp: false }], // feature: look-up
     [{ methods: ["PUT", "DELETE"] }, { methods: ["PUT", "DELETE"] }],
   ])("%j", (settings, resolved) => {
     expect(settingsOf(settings)).toMatchObject(resolved);
