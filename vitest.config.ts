@@ -98,21 +98,11 @@ const MEMORY = filesOf(["kernel/integration/bodies/overflow-memory", "kernel/int
 /** Do the rules of the simulation see anything? They replace modules, and take long. */
 const PLANTED = "test/**/simulation/**/planted.test.ts";
 
-/** For a machine that stands still for a second now and then. */
-const expectation = { poll: { timeout: 20_000 } };
-
-/** What must succeed may take long on a machine with other work. */
-const SUCCEEDS_WITHIN = 120_000;
-
-const e2e = {
-  expect: expectation,
-  testTimeout: SUCCEEDS_WITHIN,
-  hookTimeout: 120_000,
-};
+/** What must succeed may take long on a machine with other work, or one that stands still for a second now and then. */
+const patient = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 60_000 } } };
 
 const integration = {
-  testTimeout: SUCCEEDS_WITHIN,
-  expect: expectation,
+  ...patient,
   // itty-durable mixes module systems.
   deps: { optimizer: { ssr: { enabled: true, include: ["itty-durable"] } } },
 };
@@ -144,21 +134,19 @@ export default defineConfig({
       {
         // The pure parts, and what runs in Node: no platform needed. A process of its own for each file would double the processor time.
         test: {
+          ...patient,
           name: "unit",
           include: ["test/**/{unit,property,docs,words}/**/*.test.ts", "test/house.test.ts"],
           setupFiles: ["test/support/afterwards.ts"],
           isolate: false,
-          testTimeout: SUCCEEDS_WITHIN,
-          expect: expectation,
         },
       },
       {
         test: {
+          ...patient,
           name: "simulation",
           include: ["test/**/simulation/**/*.test.ts"],
           exclude: [PLANTED],
-          testTimeout: SUCCEEDS_WITHIN,
-          expect: expectation,
         },
       },
       {
@@ -180,7 +168,7 @@ export default defineConfig({
       {
         // The whole gateway in a process of its own, in front of an origin in another.
         test: {
-          ...e2e,
+          ...patient,
           name: "e2e",
           include: ["test/**/e2e/**/*.test.ts"],
           exclude: filesOf(ONLY_LONG),
@@ -194,7 +182,7 @@ export default defineConfig({
       {
         // test/support/long.ts says what the variable means.
         test: {
-          ...e2e,
+          ...patient,
           name: "long",
           include: ["test/simulation/simulation.test.ts", PLANTED, ...filesOf([...SHORTENED, ...ONLY_LONG])],
           env: { ONCEWAY_LONG: "1" },

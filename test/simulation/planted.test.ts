@@ -53,7 +53,7 @@ describe("an operator's decision", () => {
       return taken.record?.state === "failed" ? { ...taken, record: { ...taken.record, retryFrom: now } } : taken;
     });
     await expectFound(/G1: .* before the end of its lock/, "operators");
-  }, 60_000);
+  });
 
   it("beside an attempt in flight breaks G1", async () => {
     plantStep((actual, record, event, now) =>
@@ -78,7 +78,7 @@ describe("an operator's decision", () => {
       return reply.type === "unchangeable" ? reply.why : null;
     });
     await expectFound(/G1: an operator's release beside a\d+, which is in flight/, "operators");
-  }, 60_000);
+  });
 
   it("that takes the place of an answer breaks G2", async () => {
     plantStep((actual, record, event, now) =>
@@ -87,19 +87,19 @@ describe("an operator's decision", () => {
         : null,
     );
     await expectFound(/G2: r\d is resolved, after .* was told/, "operators");
-  }, 60_000);
+  });
 
   it("that forgets an attempt which may be in flight breaks G1", async () => {
     plantStep((_actual, _record, { type }) =>
       type === "forget" ? { record: null, reply: { type: "changed" }, deadline: null } : null,
     );
     await expectFound(/G1: a\d+ is forgotten before the end of its lock/, "operators");
-  }, 60_000);
+  });
 
   it("beside a question whose answer is on its way breaks G6", async () => {
     vi.spyOn(VerificationQueue.prototype, "isVerifying").mockReturnValue(false);
     await expectFound(/G6: an operator's (release|resolve|forget) of r\d beside a question/, "operators");
-  }, 60_000);
+  });
 
   it("after which attempts are counted anew breaks G6", async () => {
     plantStep((actual, record, event, now) => {
@@ -109,7 +109,7 @@ describe("an operator's decision", () => {
       return { ...taken, record: { ...taken.record, attempt: { ...record.attempt, number: 0 } } };
     });
     await expectFound(/G6: a\d+ has number 1, a\d+ had 1/, "operators");
-  }, 60_000);
+  });
 
   it("whose answer is not kept breaks G2", async () => {
     plantStep((actual, record, event, now) => {
@@ -119,7 +119,7 @@ describe("an operator's decision", () => {
       return { ...taken, record: { ...taken.record, kept: false } };
     });
     await expectFound(/G2: r\d was resolved, and has no such answer/, "operators");
-  }, 60_000);
+  });
 });
 
 describe("the key at the origin", () => {
@@ -129,7 +129,7 @@ describe("the key at the origin", () => {
       save.call(this, id, entry, record, { ...more, keyForm: null });
     });
     await expectFound(/G6: a\d+ has the key as .*, a\d+ had /);
-  }, 60_000);
+  });
 });
 
 describe("a question", () => {
@@ -142,7 +142,7 @@ describe("a question", () => {
       );
     });
     await expectFound(/G6: .* is a second effect after/, "foreign");
-  }, 60_000);
+  });
 
   it("that nothing ends breaks G8", async () => {
     const set = original(ObjectTimers.prototype, "set");
@@ -150,7 +150,7 @@ describe("a question", () => {
       return set.call(this, afterMs, afterMs === TIMEOUT_MS ? () => undefined : run);
     });
     await expectFound(/G8: (a question about r\d goes on|it never comes to rest)/, "trickles");
-  }, 60_000);
+  });
 });
 
 describe("who leaves, waits, or stands still", () => {
@@ -161,7 +161,7 @@ describe("who leaves, waits, or stands still", () => {
       return run.apply(this, request);
     });
     await expectFound(/G8: \d+ timers, and only \d+ requests wait/, "leavers");
-  }, 60_000);
+  });
 
   it("and calls again although the origin has refused breaks G8", async () => {
     const settled = original(AttemptsInFlight.prototype, "settled");
@@ -173,12 +173,12 @@ describe("who leaves, waits, or stands still", () => {
       settled.call(this, id, one, null);
     });
     await expectFound(/G8: a\d+ starts, and its client has waited for a\d+, which was refused/);
-  }, 60_000);
+  });
 
   it("and holds what has expired breaks G8", async () => {
     vi.spyOn(BodyStore.prototype, "release").mockImplementation(() => undefined);
     await expectFound(/G8: chunks left for ever/);
-  }, 60_000);
+  });
 });
 
 describe("a remembered key", () => {
@@ -189,7 +189,7 @@ describe("a remembered key", () => {
       return isMoved ? { record: null, reply: { type: "nothing-due" }, deadline: null } : null;
     });
     await expectFound(/G2: a\d+ starts after a\d+, whose result is durable/, "remembered");
-  }, 60_000);
+  });
 
   it("of which the next request starts an attempt breaks G2", async () => {
     plantAnyStep((actual, record, event, policy, now) => {
@@ -197,7 +197,7 @@ describe("a remembered key", () => {
       return taken.reply.type === "key-expired" ? actual(null, event, policy, now) : taken;
     });
     await expectFound(/G2: a\d+ starts after a\d+, whose result is durable/, "remembered");
-  }, 60_000);
+  });
 
   it("that is told before the record has expired breaks G2", async () => {
     plantAnyStep((actual, record, event, policy, now) => {
@@ -207,19 +207,19 @@ describe("a remembered key", () => {
         : taken;
     });
     await expectFound(/G2: request a\d+ hears key-expired, but a\d+ started only/, "remembered");
-  }, 60_000);
+  });
 });
 
 describe("a row that cannot be read", () => {
   it("whose times count as 1970 lets an attempt start, which breaks G6", async () => {
     planted.isGullible = true;
     await expectFound(/G6: a\d+ starts, and its record cannot be read/, "unreadable");
-  }, 60_000);
+  });
 
   it("and is erased with those that have expired breaks G6", async () => {
     vi.spyOn(RecordRows.prototype, "setAside").mockImplementation(() => undefined);
     await expectFound(/G6: the record of r\d cannot be read, and is gone/, "unreadable");
-  }, 60_000);
+  });
 });
 
 describe("a clock that was ahead", () => {
@@ -230,7 +230,7 @@ describe("a clock that was ahead", () => {
       return actual({ ...record, attempt: { ...record.attempt, lockedUntil: now } }, event, policy, now);
     });
     await expectFound(/G1: \w+ starts after a\d+, (before the end of its lock|which is still in flight)/, "jumps");
-  }, 120_000);
+  });
 
   it("before its record's answer came, and after which that expires early, breaks G2", async () => {
     plantAnyStep((actual, record, event, policy, now) => {
@@ -240,7 +240,7 @@ describe("a clock that was ahead", () => {
       return { ...taken, record: { ...taken.record, expiresAt: epochMs(Math.max(early, 1)) } };
     });
     await expectFound(/G2: (a\d+ starts after a\d+, whose result is durable|.*expected a replay)/, "jumps");
-  }, 120_000);
+  });
 });
 
 describe("what a clock that was ahead has put off", () => {
@@ -252,26 +252,26 @@ describe("what a clock that was ahead has put off", () => {
       return { ...taken, record: { ...record, verifyAt: epochMs(record.verifyAt + 2 * MAX_PAUSE_MS) } };
     });
     await expectFound(/G8: the origin is asked about r\d in \d+ ms, which a clock that was ahead/, "jumps");
-  }, 120_000);
+  });
 });
 
 describe("a bucket", () => {
   it("in which bodies stay breaks G8", async () => {
     vi.spyOn(RemoteBodies.prototype, "discard").mockImplementation(() => undefined);
     await expectFound(/G8: (bodies\/a\d+|remote) left for ever/, "bucket");
-  }, 60_000);
+  });
 
   it("that is believed before it has said that it has the body breaks G4", async () => {
     vi.spyOn(OverflowBucket.prototype, "complete").mockImplementation(() => Promise.resolve());
     await expectFound(/G4: .* hears response-not-kept/, "bucket");
-  }, 60_000);
+  });
 });
 
 describe("a body of known length", () => {
   it("of which the last byte is shown before the record is durable breaks G4", async () => {
     planted.hidesLength = true;
     await expectFound(/G4: request a\d+ hears .*, and no record of that is durable/, "lengths", "bucket");
-  }, 60_000);
+  });
 });
 
 describe("another request with the key", () => {
@@ -282,14 +282,14 @@ describe("another request with the key", () => {
         : actual(record, event, policy, now),
     );
     await expectFound(/G6: a\d+ starts after a\d+, which may have acted for another request/, "corrected");
-  }, 60_000);
+  });
 
   it("that is taken where only the same may follow breaks G6", async () => {
     plantAnyStep((actual, record, event, policy, now) =>
       actual(record, event, event.type === "request" ? { ...policy, afterRefusal: "any" } : policy, now),
     );
     await expectFound(/G6: a\d+ starts after a\d+, which may have acted for another request/);
-  }, 60_000);
+  });
 });
 
 describe("a body that flows through", () => {
@@ -298,5 +298,5 @@ describe("a body that flows through", () => {
       event.type === "ambiguous" ? actual(record, { ...event, type: "refused" }, record.policy, now) : null,
     );
     await expectFound(/G6: /, "cuts");
-  }, 60_000);
+  });
 });

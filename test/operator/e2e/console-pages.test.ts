@@ -158,7 +158,7 @@ describe("a page that is open", () => {
     await page.context().setOffline(true);
     const running = page.locator("#in-flight time span").first();
     const before = await running.textContent();
-    await expect.poll(() => running.textContent(), { timeout: 10_000 }).not.toBe(before);
+    await expect.poll(() => running.textContent()).not.toBe(before);
     await close();
   });
 

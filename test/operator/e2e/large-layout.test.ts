@@ -19,7 +19,7 @@ let keys: readonly string[];
 beforeAll(async () => {
   scene = await startLargeScene();
   keys = await scene.unknown(UNKNOWN);
-}, 60_000);
+});
 afterAll(() => scene.close());
 
 async function drain(): Promise<v.InferOutput<typeof totalsSchema>> {
@@ -54,7 +54,7 @@ describe("a request about 4,096 objects", () => {
     expect(text).toContain("3 records need a decision");
     expect(text).toMatch(/3,\d{3} shards were not asked now: their numbers are up to \d/);
     expect(text).toContain("in 4096 shards");
-  }, 60_000);
+  });
 
   it("lists unknown records page by page until all objects are asked", async () => {
     const found: string[] = [];
@@ -76,7 +76,7 @@ describe("a request about 4,096 objects", () => {
       ONCEWAY_TOKEN: ADMIN_TOKEN,
     });
     expect(listed.stdout.trim().split("\n")).toHaveLength(UNKNOWN);
-  }, 120_000);
+  });
 
   it("scrapes less than 100 kB, with one series for all shards of the layout", async () => {
     const key = freshKey();
@@ -90,7 +90,7 @@ describe("a request about 4,096 objects", () => {
     expect(text).toMatch(/onceway_shards_not_asked\{numbers="earlier"\} 3\d{3}/);
     expect(text).not.toContain("shard-");
     expect(text).toContain('onceway_requests_total{route="/pay",outcome="origin-dropped"} 3');
-  }, 60_000);
+  });
 
   it("has the last day of all objects as far as they have been asked", async () => {
     const { text, calls } = await scene.ask("/hours");
@@ -98,13 +98,13 @@ describe("a request about 4,096 objects", () => {
     const { hours } = v.parse(hoursSchema, JSON.parse(text));
     const counted = hours.flatMap(({ routes }) => routes).filter(({ route }) => route === HOLD);
     expect(counted.reduce((sum, { requests }) => sum + requests, 0)).toBeGreaterThanOrEqual(UNKNOWN);
-  }, 60_000);
+  });
 
   it("counts each layout's objects", async () => {
     const { text } = await scene.ask("/layouts");
     const { layouts } = v.parse(layoutsSchema, JSON.parse(text));
     expect(layouts).toMatchObject([{ layout: String(SHARDS), objects: SHARDS, open: SHARDS, unknown: UNKNOWN }]);
-  }, 60_000);
+  });
 
   const reason = "a test";
   it.each<readonly [string, Parameters<LargeScene["ask"]>[1]]>([
@@ -141,5 +141,5 @@ describe("a request about 4,096 objects", () => {
     const { status, calls } = await scene.ask(`/records/${id}`);
     expect(status).toBe(503);
     expect(calls).toBeLessThanOrEqual(MAX_CALLS);
-  }, 60_000);
+  });
 });

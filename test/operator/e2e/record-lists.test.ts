@@ -179,7 +179,7 @@ describe("a list of more records than a shard sorts at once", () => {
       database.close();
     }
     gateway = await start();
-  }, 120_000);
+  });
   afterAll(async () => {
     await gateway.stop();
     await origin.close();

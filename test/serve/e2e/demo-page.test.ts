@@ -19,7 +19,7 @@ let scene: DemoScene;
 beforeAll(async () => {
   browser = await launchChromium();
   scene = await startDemoScene("curl -i <gateway>");
-}, 60_000);
+});
 afterAll(async () => {
   await browser.close();
   await scene.close();

@@ -65,7 +65,7 @@ async function violation(runs: number): Promise<string | null> {
 
 it("totals are exact, never fall, and lose only what a crash takes of the last seconds", async () => {
   expect(await violation(300)).toBeNull();
-}, 120_000);
+});
 
 it("an object that began by a clock that was ahead, and has lost its database, is counted on", () => {
   const { sql } = storageOn(
@@ -94,12 +94,12 @@ describe("the rules find", () => {
       return this.tallyAt(Date.now()).routes;
     });
     expect(await violation(300)).toMatch(/G13: the total (falls|is)/);
-  }, 120_000);
+  });
 
   it("counts that are never written while nobody asks", async () => {
     vi.spyOn(KeptCounts.prototype, "counted").mockReturnValue();
     expect(await violation(300)).toMatch(/G13/);
-  }, 120_000);
+  });
 
   it("an object that vanishes while it cannot write", async () => {
     const numbers = original(ShardTraffic.prototype, "numbers");
@@ -109,7 +109,7 @@ describe("the rules find", () => {
       return all;
     });
     expect(await violation(300)).toMatch(/G13: shard-\d-of-2 vanishes/);
-  }, 120_000);
+  });
 
   it("counts of a quiet object that wait as long as those of a busy one", async () => {
     const counted = original(KeptCounts.prototype, "counted");
@@ -117,7 +117,7 @@ describe("the rules find", () => {
       counted.call(this, when === "soon" ? "more-comes" : when);
     });
     expect(await violation(300)).toMatch(/G13: a crash has lost \d+ exchanges, and only 0/);
-  }, 120_000);
+  });
 
   it("a fact that is written later than what it counts", async () => {
     const counted = original(KeptCounts.prototype, "counted");
@@ -125,34 +125,34 @@ describe("the rules find", () => {
       counted.call(this, "soon");
     });
     expect(await violation(300)).toMatch(/G13: \d+ of \d+ facts/);
-  }, 120_000);
+  });
 
   it("a batch that counts each time that it comes", async () => {
     vi.spyOn(KeptCounts.prototype, "takes").mockReturnValue(true);
     expect(await violation(300)).toMatch(/G13/);
-  }, 120_000);
+  });
 
   it("a batch that is acknowledged before it is durable", async () => {
     vi.spyOn(KeptCounts.prototype, "written").mockResolvedValue();
     expect(await violation(300)).toMatch(/G13/);
-  }, 120_000);
+  });
 
   it("a sum over those that answer", async () => {
     vi.spyOn(ShardTotals.prototype, "addUp").mockImplementation((reported) =>
       addedUp(reported.flatMap(({ routes }) => routes)),
     );
     expect(await violation(300)).toMatch(/G13: the total (falls|is)/);
-  }, 120_000);
+  });
 
   it("totals that are only remembered", async () => {
     vi.spyOn(KnownRows.prototype, "put").mockReturnValue();
     expect(await violation(300)).toMatch(/G13: the total (falls|is)/);
-  }, 120_000);
+  });
 
   it("old hours that are erased instead of added up", async () => {
     vi.spyOn(CountRows.prototype, "routesBut").mockReturnValue([]);
     expect(await violation(300)).toMatch(/G13: the total (falls|is)/);
-  }, 120_000);
+  });
 
   it("an object that begins anew and is taken for the one before", async () => {
     const numbers = original(ShardTraffic.prototype, "numbers");
@@ -160,5 +160,5 @@ describe("the rules find", () => {
       return { ...numbers.call(this), since: 0 };
     });
     expect(await violation(300)).toMatch(/G13: the total is/);
-  }, 120_000);
+  });
 });

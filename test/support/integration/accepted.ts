@@ -1,10 +1,10 @@
 // Heads of requests that a shard accepts, and what a test changes to see them wait.
 
-import { vi } from "vitest";
 import type { Schedule } from "../../../src/kernel/record/record.ts";
 import { durationMs, fingerprint } from "../../../src/kernel/record/units.ts";
 import type { ExchangeHead } from "../../../src/kernel/request/message.ts";
 import { headOf, type ShardBench } from "./shard-bench.ts";
+import { eventually } from "../eventually.ts";
 
 export const FINGERPRINT_PREFIX = "f".repeat(32);
 
@@ -28,8 +28,8 @@ export function asyncHead(unknown: Parameters<typeof headOf>[1] = "retry", waitM
 
 /** Resolves when the record is in this state. */
 export async function untilState(bench: ShardBench, { record }: ExchangeHead, state: string): Promise<void> {
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const found = (await bench.stored(record.id))?.state;
     if (found !== state) throw new Error(`the record is ${found}, not ${state}`);
-  }, 5000);
+  });
 }

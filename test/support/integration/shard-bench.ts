@@ -8,6 +8,7 @@ import { attemptId, durationMs, fingerprint, type RecordId, recordId } from "../
 import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../src/kernel/request/message.ts";
 import type { RouteRules } from "../../../src/kernel/config/resolved.ts";
 import { Ledger } from "../../../src/kernel/store/ledger.ts";
+import { eventually } from "../eventually.ts";
 import { expectRuntimeError } from "./expected-errors.ts";
 
 export const LOCK_MS = 40_000;
@@ -55,10 +56,9 @@ export class ShardBench {
 
   /** Resolves when the origin has seen so many calls. Polled: what resolves in the object does not wake the test. */
   async called(times: number): Promise<void> {
-    for (let polls = 0; this.calls.length < times; polls += 1) {
-      if (polls > 5000) throw new Error(`the origin has seen ${this.calls.length} of ${times} calls`);
-      await scheduler.wait(1);
-    }
+    await eventually(() => {
+      if (this.calls.length < times) throw new Error(`the origin has seen ${this.calls.length} of ${times} calls`);
+    });
   }
 
   /** Loses the object, with everything that it was doing. */

@@ -6,6 +6,7 @@ import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../bench/cos
 import { PLACES } from "../../../../src/features/accepted/object/accepted-attempts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 /** Longer than the pause that the origin asks for. */
 const PAUSE_MS = 700_000;
@@ -22,7 +23,7 @@ async function begun(): Promise<CountedShard> {
 
 /** Resolves when these have been counted since the last call; what comes afterwards belongs to the next one. */
 async function untilCounted(shard: CountedShard, counts: Partial<OperationCounts>): Promise<void> {
-  await vi.waitFor(() => expect(shard.counts).toMatchObject(counts), { timeout: 5000 });
+  await eventually(() => expect(shard.counts).toMatchObject(counts));
   shard.take();
 }
 

@@ -1,7 +1,7 @@
 // The places of accepted requests in a real shard: what takes one, and when it is free again.
 
 import { describe, expect, it, vi } from "vitest";
-import { attemptId, fingerprint } from "../../../../src/kernel/record/units.ts";
+import { attemptId, durationMs, fingerprint } from "../../../../src/kernel/record/units.ts";
 import { bytesBody } from "../../../../src/kernel/body/request-body.ts";
 import { NOW } from "../../../support/integration/records.ts";
 import { encodeMessage, type ExchangeHead } from "../../../../src/kernel/request/message.ts";
@@ -12,6 +12,7 @@ import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
 import { asyncHead, SCHEDULE, untilState } from "../../../support/integration/accepted.ts";
 import { again, heldAnswer, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 silence();
 
@@ -43,10 +44,13 @@ function heldPlaces(): { readonly ends: (() => void)[] } {
   return { ends };
 }
 
+/** Less than `giveUpAfterMs`. */
+const HALF_AN_HOUR_MS = durationMs(1_800_000);
+
 /** A request whose second attempt begins no sooner than the test lets time pass. */
-function patientHead(): ExchangeHead {
+function patientHead(pauseMs = SCHEDULE.giveUpAfterMs): ExchangeHead {
   const head = asyncHead();
-  const schedule = { ...SCHEDULE, firstPauseMs: SCHEDULE.giveUpAfterMs, longestPauseMs: SCHEDULE.giveUpAfterMs };
+  const schedule = { ...SCHEDULE, firstPauseMs: pauseMs, longestPauseMs: pauseMs };
   return { ...head, rules: { ...head.rules, policy: { ...head.rules.policy, schedule } } };
 }
 
@@ -60,7 +64,7 @@ describe("a place", () => {
       open += 1;
       return unending(status, () => (open -= 1));
     };
-    const heads = Array.from({ length: PLACES }, () => asyncHead());
+    const heads = Array.from({ length: PLACES }, () => patientHead(HALF_AN_HOUR_MS));
     for (const head of heads) await bench.send(messageOf(head));
     for (const head of heads) await untilState(bench, head, "waiting");
     isUp = true;
@@ -68,8 +72,8 @@ describe("a place", () => {
     await bench.send(messageOf(next));
     await untilState(bench, next, "completed");
     // Nobody reads these answers.
-    await vi.waitFor(() => expect(open).toBe(0), { timeout: 10_000 });
-    vi.setSystemTime(Date.now() + 60_000 + SCHEDULE.longestPauseMs);
+    await eventually(() => expect(open).toBe(0));
+    vi.setSystemTime(Date.now() + 60_000 + HALF_AN_HOUR_MS);
     await bench.deliverAlarm();
     for (const head of heads) await untilState(bench, head, "completed");
     expect(bench.calls).toHaveLength(2 * PLACES + 1);
@@ -99,7 +103,7 @@ describe("a place", () => {
     for (const head of more) await bench.send(messageOf(head));
     const other = of(2, "/done");
     await bench.send(messageOf(other));
-    await vi.waitFor(() => expect(ends).toHaveLength(PLACES), { timeout: 10_000 });
+    await eventually(() => expect(ends).toHaveLength(PLACES));
     expect(begun).not.toContain("/done");
     await bench.within(() => ends[0]?.());
     await untilState(bench, other, "completed");
@@ -137,16 +141,13 @@ describe("a place", () => {
     vi.setSystemTime(Date.now() + SCHEDULE.longestPauseMs);
     await bench.deliverAlarm();
     await untilState(bench, head, "completed");
-    await vi.waitFor(
-      async () => {
-        await bench.deliverAlarm();
-        const left = await bench.within((_ledger, { storage }) =>
-          storage.sql.exec("SELECT count(*) AS n FROM chunks").one(),
-        );
-        expect(left).toEqual({ n: 0 });
-      },
-      { timeout: 10_000 },
-    );
+    await eventually(async () => {
+      await bench.deliverAlarm();
+      const left = await bench.within((_ledger, { storage }) =>
+        storage.sql.exec("SELECT count(*) AS n FROM chunks").one(),
+      );
+      expect(left).toEqual({ n: 0 });
+    });
   });
 });
 
@@ -175,7 +176,7 @@ describe("callers who wait for places", () => {
     for (const expected of ["/lane-2", "/lane-3", "/lane-1"]) {
       const before = calls.length;
       answers.shift()?.release();
-      await vi.waitFor(() => expect(calls).toHaveLength(before + 1), { timeout: 10_000 });
+      await eventually(() => expect(calls).toHaveLength(before + 1));
       expect(calls.at(-1)).toBe(expected);
     }
   });

@@ -1,11 +1,12 @@
 // Accepted requests from the client's first request to its last look: the whole Worker, real objects, and changes of the
 // configuration in between.
 
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { withoutInstance } from "../../../support/instance.ts";
 import { type Deployment, Deployments } from "../../../support/integration/deployments.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 silence();
 
@@ -122,9 +123,8 @@ describe("the monitor of an accepted request", () => {
     const at = all.deploy(1, [], ASYNC);
     all.origin = () => new Response("busy", { status: 503 });
     const { monitor } = await post(at, fresh());
-    await vi.waitFor(
-      async () => expect(await look(at, monitor)).toMatchObject({ text: expect.stringMatching(/waiting/) }),
-      { timeout: 10_000 },
+    await eventually(async () =>
+      expect(await look(at, monitor)).toMatchObject({ text: expect.stringMatching(/waiting/) }),
     );
     expect((await look(at, monitor, "DELETE")).status).toBe(204);
     // The key is free again.

@@ -21,12 +21,12 @@ describe("an accepted request", () => {
   it("that is erased before its last attempt breaks G10", async () => {
     plantRows((row) => (row.acceptanceWrite === "keep" ? { ...row, acceptanceWrite: "accept", request: null } : row));
     await expectFound(/G10: r\d \(\w+\) has lost its request/, "accepted");
-  }, 120_000);
+  });
 
   it("that stays with its credential after its result breaks G10", async () => {
     plantRows((row) => (row.acceptanceWrite === "end" ? { ...row, acceptanceWrite: "keep" } : row));
     await expectFound(/G10: r\d \(\w+\) still has its request/, "accepted");
-  }, 120_000);
+  });
 
   it("that waits and is started twice breaks G1", async () => {
     const first = original(DueRequests.prototype, "first");
@@ -49,7 +49,7 @@ describe("an accepted request", () => {
       return actual(waiting, event, policy, now);
     });
     await expectFound(/G1: id\d+ starts after \w+, which is still in flight/, "accepted");
-  }, 120_000);
+  });
 
   it("that waits in a place that nobody frees breaks G8 or G10", async () => {
     const enter = original(AcceptedAttempts.prototype, "enter");
@@ -57,12 +57,12 @@ describe("an accepted request", () => {
       return { ...enter.call(this), leave: () => undefined };
     });
     await expectFound(/G10: the accepted request of r\d has no end|G8: the alarm is set to \d+, but/, "accepted");
-  }, 120_000);
+  });
 
   it("that gets a place although all are taken breaks G8", async () => {
     vi.spyOn(AcceptedAttempts.prototype, "hasPlace", "get").mockReturnValue(true);
     await expectFound(/G8: a\d+ starts beside 4 others, and there are 4 places/, "accepted");
-  }, 120_000);
+  });
 
   it("whose attempts are not counted breaks G10", async () => {
     plantStep((actual, record, event, now) => {
@@ -72,7 +72,7 @@ describe("an accepted request", () => {
       return actual(more, event, record.policy, now);
     });
     await expectFound(/G10: r\d promises attempts up to \d+, and up to \d+ before/, "accepted");
-  }, 120_000);
+  });
 
   it("that is given up after its first refusal breaks G10", async () => {
     plantStep((actual, record, event, now) => {
@@ -81,7 +81,7 @@ describe("an accepted request", () => {
       return actual(alone.state === "started" ? alone : record, event, record.policy, now);
     });
     await expectFound(/G10: r\d is given up after attempt 1 of 3/, "accepted");
-  }, 120_000);
+  });
 });
 
 describe("a monitor", () => {
@@ -92,21 +92,21 @@ describe("a monitor", () => {
         : null,
     );
     await expectFound(/G10: r\d is cancelled, but a\d+ may be in flight/, "accepted");
-  }, 120_000);
+  });
 
   it("that compares no fingerprint breaks G7", async () => {
     plantStep((actual, record, event, now) =>
       event.type === "look" ? actual(record, { ...event, fingerprintPrefix: "" }, record.policy, now) : null,
     );
     await expectFound(/G7: monitor \d+ hears .*, which answers another request/, "accepted");
-  }, 120_000);
+  });
 
   it("that has forgotten what was accepted breaks G10", async () => {
     plantStep((_actual, record, { type }) =>
       type === "look" && record.state === "failed" ? { record, reply: { type: "unseen" }, deadline: null } : null,
     );
     await expectFound(/G10: monitor \d+ hears that there is no such request, but it was accepted/, "accepted");
-  }, 120_000);
+  });
 });
 
 describe("what a clock that was ahead has put off", () => {
@@ -115,5 +115,5 @@ describe("what a clock that was ahead has put off", () => {
     // It takes a clock that goes ahead during an attempt which is refused then. With this seed one comes early.
     const found = await explore(500, 2, () => undefined, extrasOf(["jumps", "accepted"]));
     expectViolation(found, /G8: r\d \(waiting\) starts in \d+ ms, which a clock that was ahead/);
-  }, 120_000);
+  });
 });

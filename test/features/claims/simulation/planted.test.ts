@@ -55,7 +55,7 @@ describe("a claim", () => {
         : null,
     );
     await expectFound(/G12: c\d+ is granted after c\d+, which has the lock until/, "claims");
-  }, 120_000);
+  });
 
   it("of a lost answer that is refused by its own lock breaks G12", async () => {
     plantStep((actual, record, event, now) => {
@@ -65,7 +65,7 @@ describe("a claim", () => {
       return { ...taken, reply: { type: "in-flight", record: started, retryFrom: started.attempt.lockedUntil } };
     });
     await expectFound(/G12: c\d+ has the lock until \d+, and its own claim gets in-flight/, "claims");
-  }, 120_000);
+  });
 
   it("that moves the lock by being granted again breaks G12", async () => {
     plantStep((actual, record, event, now) => {
@@ -74,7 +74,7 @@ describe("a claim", () => {
       return { ...taken, reply: { type: "granted-again", record: moved(taken.reply.record, 10) } };
     });
     await expectFound(/G12: c\d+ is granted again until \d+, and it had the lock until/, "claims");
-  }, 120_000);
+  });
 
   it("that is numbered from 1 again breaks G12", async () => {
     plantStep((actual, record, event, now) =>
@@ -83,7 +83,7 @@ describe("a claim", () => {
         : null,
     );
     await expectFound(/G12: c\d+ is granted after c\d+ with number 1, expected a higher one/, "claims");
-  }, 120_000);
+  });
 
   it("that is granted a second time after its release breaks G12", async () => {
     plantStep((actual, record, event, now) =>
@@ -92,7 +92,7 @@ describe("a claim", () => {
         : null,
     );
     await expectFound(/G12: c\d+ has ended, and is granted a second time/, "claims");
-  }, 120_000);
+  });
 
   it("that is granted for another time than its holder wanted breaks G12", async () => {
     plantAnyStep((actual, record, event, policy, now) => {
@@ -102,7 +102,7 @@ describe("a claim", () => {
       return { ...taken, record: longer, reply: { type: "start", record: longer } };
     });
     await expectFound(/G12: c\d+ is granted for \d+ ms, expected \d+ ms/, "claims");
-  }, 120_000);
+  });
 
   it("that is refused, and ends the lock of another, breaks G12", async () => {
     plantStep((actual, record, event, now) => {
@@ -114,7 +114,7 @@ describe("a claim", () => {
       return { ...taken, record: { state: "failed", fingerprint, attempt, policy, retryFrom, expiresAt } };
     });
     await expectFound(/G12: c\d+ has the lock until \d+, and r\d is failed/, "claims");
-  }, 120_000);
+  });
 
   it("that hears of another message although it is the same breaks G12", async () => {
     plantStep((actual, record, event, now) => {
@@ -124,7 +124,7 @@ describe("a claim", () => {
         : null;
     });
     await expectFound(/G12: c\d+ hears mismatch, and every claim of r\d was the same/, "claims");
-  }, 120_000);
+  });
 
   it("that is granted while the outcome of another is unknown breaks G6", async () => {
     plantStep((actual, record, event, now) => {
@@ -132,14 +132,14 @@ describe("a claim", () => {
       return actual({ ...record, policy: { ...record.policy, unknown: "retry" } }, event, record.policy, now);
     });
     await expectFound(/G6: c\d+ is granted after c\d+, whose outcome is unknown/, "claims");
-  }, 120_000);
+  });
 
   it("that is granted after a completion breaks G2", async () => {
     plantStep((actual, record, event, now) =>
       event.type === "claim" && record.state === "completed" ? actual(null, event, record.policy, now) : null,
     );
     await expectFound(/G2: c\d+ is granted after c\d+, whose result is kept/, "claims");
-  }, 120_000);
+  });
 });
 
 describe("a lease", () => {
@@ -149,7 +149,7 @@ describe("a lease", () => {
       return actual(record, { ...event, attemptId: record.attempt.id }, record.policy, now);
     });
     await expectFound(/G12: c\d+ is completed, (after c\d+ was granted|and it was never granted)/, "claims");
-  }, 120_000);
+  });
 
   it("that another attempt can extend breaks G12", async () => {
     planted.mayExtend = (record) => record?.state === "started";
@@ -157,7 +157,7 @@ describe("a lease", () => {
       event.type === "renew" ? actual(record, { ...event, attemptId: record.attempt.id }, record.policy, now) : null,
     );
     await expectFound(/G12: (c\d+ asks, and c\d+ is granted|c\d+ is extended, (after|and it was never))/, "claims");
-  }, 120_000);
+  });
 
   it("that is released after its completion breaks G12", async () => {
     plantStep((actual, record, event, now) =>
@@ -166,7 +166,7 @@ describe("a lease", () => {
         : null,
     );
     await expectFound(/G12: c\d+ is released, and it was completed/, "claims");
-  }, 120_000);
+  });
 
   it("that an operator ends beside its holder breaks G12", async () => {
     plantStep((actual, record, event, now) =>
@@ -175,12 +175,12 @@ describe("a lease", () => {
         : actual(record, event, record.policy, now),
     );
     await expectFound(/G12: an operator's forget beside c\d+, which has the lock until/, "claims", "operators");
-  }, 120_000);
+  });
 
   it("that its holder has not ended and has no more breaks G12", async () => {
     planted.mayExtend = () => false;
     await expectFound(/G12: c\d+ has the lock until \d+, and its extend is superseded/, "claims");
-  }, 120_000);
+  });
 
   it("that is not as long as its holder wanted breaks G12", async () => {
     plantStep((actual, record, event, now) => {
@@ -189,7 +189,7 @@ describe("a lease", () => {
       return taken.reply.type === "settled" ? { ...taken, record } : taken;
     });
     await expectFound(/G12: c\d+ is extended for \d+ ms, expected/, "claims");
-  }, 120_000);
+  });
 });
 
 describe("a position", () => {
@@ -202,12 +202,12 @@ describe("a position", () => {
       /G12: the position (?:that is read )?is \d+, and \d+ \(r\d\) is (started|failed|unknown)/,
       "claims",
     );
-  }, 120_000);
+  });
 
   it("that is the last offset goes back, and breaks G12", async () => {
     planted.after = (_stored, claimed, offset) => ({ next: offset + 1, done: offset + 1, claimed });
     await expectFound(/G12: the position goes back/, "claims");
-  }, 120_000);
+  });
 
   it("that is stored in another turn than its completion breaks G12", async () => {
     const put = original(PositionRows.prototype, "put");
@@ -216,18 +216,18 @@ describe("a position", () => {
     });
     vi.spyOn(PositionRows.prototype, "made").mockImplementation(() => undefined);
     await expectFound(/G12: the position ends at \d+, and the last completion is \d+/, "claims");
-  }, 120_000);
+  });
 
   it("that passes what an earlier instance has left open breaks G12", async () => {
     vi.spyOn(PositionRows.prototype, "claimed").mockReturnValue([]);
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) is/, "claims");
-  }, 120_000);
+  });
 
   it("that passes what was never claimed breaks G12", async () => {
     const actual = await vi.importActual<typeof PositionRules>("../../../../src/kernel/record/position.ts");
     planted.withClaim = (claimed, { offset }) => actual.withClaim(claimed, { offset });
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) was never claimed/, "claims");
-  }, 120_000);
+  });
 
   it("that forgets with its instance what was never claimed breaks G12", async () => {
     const put = original(PositionRows.prototype, "put");
@@ -235,7 +235,7 @@ describe("a position", () => {
       put.call(this, partition, { ...position, claimed: position.claimed.map((one) => ({ ...one, after: null })) });
     });
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) was never claimed/, "claims");
-  }, 120_000);
+  });
 
   it("that is read as the last completion breaks G12", async () => {
     const get = original(PartitionPositions.prototype, "get");
@@ -244,10 +244,10 @@ describe("a position", () => {
       return { ...stored, next: stored.next === null ? null : stored.next + 1 };
     });
     await expectFound(/G12: the position is read as \d+, and it is stored as \d+ to \d+/, "claims");
-  }, 120_000);
+  });
 
   it("that knows of no open offset breaks G12", async () => {
     vi.spyOn(OpenOffsets.prototype, "lowest").mockReturnValue(null);
     await expectFound(/G12: the position( that is read)? is \d+, and \d+ \(r\d\) is/, "claims");
-  }, 120_000);
+  });
 });

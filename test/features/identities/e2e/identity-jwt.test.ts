@@ -420,7 +420,7 @@ describe("an issuer", () => {
       expectUnavailable(await send(token, key, "/cold"), key);
       expect(await origin.requests(key)).toEqual([]);
       await moody.mood("well");
-      await expect.poll(async () => (await send(token, key, "/cold")).status, { timeout: 10_000 }).toBe(201);
+      await expect.poll(async () => (await send(token, key, "/cold")).status).toBe(201);
       expect(await origin.effects(key)).toBe(1);
     },
   );
@@ -451,9 +451,7 @@ describe("an issuer", () => {
     await expect.poll(() => moody.fetches()).toBe(before + 1);
     leaver.reset();
     await moody.mood("well");
-    await expect
-      .poll(async () => (await send(await moody.token("alice"), key, "/hung")).status, { timeout: 20_000 })
-      .toBe(201);
+    await expect.poll(async () => (await send(await moody.token("alice"), key, "/hung")).status).toBe(201);
     expect(await origin.effects(key)).toBe(1);
   });
 });

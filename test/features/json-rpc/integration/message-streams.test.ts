@@ -5,6 +5,7 @@ import { answerMemory } from "../../../../src/kernel/body/held-answer.ts";
 import type { BodyRule } from "../../../../src/kernel/record/verdict.ts";
 import { EXCHANGE_CALL } from "../../../../src/kernel/request/message.ts"; // feature: verdicts
 import { again, headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const VERDICTS: readonly BodyRule[] = [
   { at: "/result/resultType", equals: ["input_required"], is: "refused", statuses: ["2xx"] },
@@ -90,7 +91,7 @@ describe("an event stream", () => {
     bench.origin = () => streamed([PROGRESS, 'data: {"id":1,'], ends);
     const head = callHead();
     await bench.send(messageOf(head)).catch(() => undefined);
-    await vi.waitFor(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown" }));
+    await eventually(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown" }));
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ code: "outcome-unknown" });
     expect(bench.calls).toHaveLength(1);
   });
@@ -110,7 +111,7 @@ describe("an event stream", () => {
     bench.origin = (_request, number) => streamed(number === 1 ? pieces : [PAID]);
     const head = callHead({ rules: { maxResponseBodyBytes: 10_000_000 } });
     expect((await bench.send(messageOf(head))).text).toBe(pieces.join(""));
-    await vi.waitFor(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state: "failed" }));
+    await eventually(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state: "failed" }));
     expect(await bench.stored(head.record.id)).toMatchObject({ attempt: { mayHaveActed: false } });
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ text: PAID, isReplay: false });
     expect(await bench.send(messageOf(again(head)))).toMatchObject({ text: PAID, isReplay: true });

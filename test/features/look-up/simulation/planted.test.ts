@@ -29,7 +29,7 @@ describe("a key that was given up", () => {
       type === "abandon" ? { record, reply: { type: "abandoned" }, deadline: null } : null,
     );
     await expectFound(STARTS, "look-ups");
-  }, 120_000);
+  });
 
   it("before that is durable starts an attempt after a crash, which breaks G6", async () => {
     const take = original(RecordSteps.prototype, "take");
@@ -40,7 +40,7 @@ describe("a key that was given up", () => {
       return { entry: null, record: null, reply: { type: "abandoned" }, deadline: null };
     });
     await expectFound(STARTS, "look-ups");
-  }, 120_000);
+  });
 
   it("beside an attempt that may have acted breaks G6", async () => {
     planted.isAlwaysSafe = true;
@@ -48,7 +48,7 @@ describe("a key that was given up", () => {
       event.type === "abandon" && record !== null ? actual(null, event, policy, now) : null,
     );
     await expectFound(/G6: abandonment \d+ gives r\d up, with one, but \w+ may have acted/, "look-ups");
-  }, 120_000);
+  });
 });
 
 describe("a report of a key", () => {
@@ -59,7 +59,7 @@ describe("a report of a key", () => {
       event.type === "abandon" && record !== null ? actual(null, event, policy, now) : null,
     );
     await expectFound(/G6: look-up \d+ is told that a new key is safe, but \w+ may have acted/, "look-ups");
-  }, 120_000);
+  });
 });
 
 /** After the answer has been given, and in the same step. */

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outboxPageSchema } from "../../../../src/features/outbox/operator/outbox-schema.ts";
 import { type CommandOutcome } from "../../../support/command-line.ts";
 import { callOnceway } from "../../../support/command-line-here.ts";
@@ -18,6 +18,7 @@ import {
   READ_TOKEN,
   startOperatorScene,
 } from "../../../support/e2e/operator-scene.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const SECRET = `whsec_${randomBytes(32).toString("base64")}`;
 const received: string[] = [];
@@ -86,13 +87,13 @@ describe("the events of a gateway", { shuffle: false }, () => {
   it("an event that is not taken is listed, for readers too, and sent again at once", async () => {
     status = 500;
     for (let number = 0; number < 4; number += 1) await pay();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { destinations } = await list();
       expect(destinations).toMatchObject([
         { destination: "billing", pending: 4, dead: 0, resting: [{ lanes: 1, of: 17, reason: "status 500" }] },
         { destination: "idle", pending: 0, dead: 0, oldestPendingAt: null, resting: [] },
       ]);
-    }, 10_000);
+    });
     const first = await list("?limit=3");
     const rest = await list(`?limit=3&cursor=${first.cursor ?? ""}`);
     const events = [...first.events, ...rest.events];
@@ -116,7 +117,7 @@ describe("the events of a gateway", { shuffle: false }, () => {
     const preview = await scene.ask("POST", "/outbox/resend", { body: { ...change, preview: true } });
     expect(preview.json).toMatchObject({ events: 4, more: false, unreachable: [] });
     expect((await scene.ask("POST", "/outbox/resend", { body: { ...change, confirm: true } })).status).toBe(200);
-    await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
+    await eventually(async () => expect((await list()).events).toEqual([]));
     expect(new Set(received)).toEqual(new Set(events.map(({ id }) => id)));
     expect(scene.gateway.output()).toContain("events sent again");
   });
@@ -135,9 +136,8 @@ describe("the events of a gateway", { shuffle: false }, () => {
     status = 500;
     received.length = 0;
     for (let number = 0; number < 3; number += 1) await pay();
-    await vi.waitFor(
-      async () => expect((await list()).destinations).toMatchObject([{ pending: 3, resting: [{}] }, {}]),
-      10_000,
+    await eventually(async () =>
+      expect((await list()).destinations).toMatchObject([{ pending: 3, resting: [{}] }, {}]),
     );
     const shown = await onceway("events", "list");
     expect(shown).toMatchObject({ code: 0, stderr: "" });
@@ -155,7 +155,7 @@ describe("the events of a gateway", { shuffle: false }, () => {
     expect(preview.stdout).toBe("2 events would be sent again\n");
     status = 204;
     expect(await onceway("events", "resend", "billing", "--yes", "--reason", "test")).toMatchObject({ code: 0 });
-    await vi.waitFor(async () => expect((await list()).events).toEqual([]), 10_000);
+    await eventually(async () => expect((await list()).events).toEqual([]));
     expect((await onceway("events", "list")).stdout).toContain("no events");
   });
 

@@ -1,13 +1,14 @@
 // What Workers report to the objects that keep what operators are told: dead letters, and objects that do not answer.
 
 import { env, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { AlertReport } from "../../../../src/kernel/record/alerts.ts";
 import { ALERTS_CALL } from "../../../../src/features/outbox/object/outbox-calls.ts";
 import { watchShards } from "../../../../src/features/outbox/operator/watch-shards.ts";
 import { ShardBench } from "../../../support/integration/shard-bench.ts";
 import { Hooks } from "./hooks.ts";
 import { silence } from "../../../support/integration/silence.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 silence();
 
@@ -28,7 +29,7 @@ describe("operators", () => {
       recordId,
     } as const;
     expect([await report(bench, letter), await report(bench, letter)]).toEqual([200, 200]);
-    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("ops")).toHaveLength(1));
     expect(hooks.of("ops")).toMatchObject([
       {
         id: "alert-dead-letter-orders/m1",
@@ -62,10 +63,10 @@ describe("operators", () => {
     await watch();
     for (const { name } of [a, b]) await change(name, "ALTER TABLE records RENAME TO hidden");
     for (let passes = 0; passes < 3; passes += 1) await watch();
-    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(2), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("ops")).toHaveLength(2));
     for (const { name } of [a, b]) await change(name, "ALTER TABLE hidden RENAME TO records");
     for (let passes = 0; passes < 2; passes += 1) await watch();
-    await vi.waitFor(() => expect(hooks.of("ops")).toHaveLength(4), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("ops")).toHaveLength(4));
     const said = hooks.of("ops").map(({ event }) => {
       return /"phase":"(\w+)","shards":\["(\w)-/.exec(JSON.stringify(event))?.slice(1).join(" ");
     });

@@ -5,6 +5,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { COUNTS, type OperationCounts } from "../../../bench/cost/operation-counts.ts";
 import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { silence } from "../../../support/integration/silence.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 silence();
 
@@ -28,12 +29,12 @@ async function untilLeft(shard: CountedShard, count: number): Promise<void> {
   const left = (): Promise<number> =>
     shard.within((_ledger, { sql }) => Number(sql.exec("SELECT count(*) AS n FROM outbox").one()["n"]));
   // Polled by real time; the count reads by a ledger of its own, whose statements are the object's too.
-  await vi.waitFor(async () => expect(await left()).toBe(count), { timeout: 5000 });
+  await eventually(async () => expect(await left()).toBe(count));
 }
 
 /** Resolves when these have been counted since the last call; what comes afterwards belongs to the next one. */
 async function untilCounted(shard: CountedShard, counts: OperationCounts): Promise<void> {
-  await vi.waitFor(() => expect(shard.counts).toEqual(counts), { timeout: 5000 });
+  await eventually(() => expect(shard.counts).toEqual(counts));
   shard.take();
 }
 
@@ -54,7 +55,7 @@ it.each(["one", "line"])("an event that is taken at once costs two rows: %s", as
 it("each event costs two rows, and each destination of its own", async () => {
   const shard = await begun("one", "two", "line");
   await shard.send(crypto.randomUUID());
-  await vi.waitFor(() => expect(shard.counts.rowsWritten).toBe(COUNTS.first.rowsWritten + 3 * 2), { timeout: 5000 });
+  await eventually(() => expect(shard.counts.rowsWritten).toBe(COUNTS.first.rowsWritten + 3 * 2));
   expect(shard.take().alarmsSet).toBe(0);
 });
 
@@ -99,6 +100,6 @@ it("while no destination can be reached, a hundred events cost one try for each 
   shard.take();
   await later(shard);
   // Two destinations: of each, one event moves and the rest begins anew.
-  await vi.waitFor(() => expect(shard.counts.rowsWritten).toBe(2 * 2), { timeout: 5000 });
+  await eventually(() => expect(shard.counts.rowsWritten).toBe(2 * 2));
   expect(shard.counts.alarmsSet).toBeLessThanOrEqual(2);
 });

@@ -1,10 +1,10 @@
 // The receivers of events in tests within workerd: they answer as the test says, and remember what came.
 
-import { vi } from "vitest";
 import type { EventPublication } from "../../../../src/kernel/record/outbox.ts";
 import type { ExchangeHead } from "../../../../src/kernel/request/message.ts";
 import { headOf, type ShardBench } from "../../../support/integration/shard-bench.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 /** As in the test's wrangler.toml. */
 export const HOOKS = ["one", "two", "three", "ops"] as const;
@@ -70,8 +70,8 @@ export function eventsLeft(bench: ShardBench): Promise<number> {
 }
 
 export async function untilLeft(bench: ShardBench, count: number): Promise<void> {
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const left = await eventsLeft(bench);
     if (left !== count) throw new Error(`${left} events are left, not ${count}`);
-  }, 5000);
+  });
 }

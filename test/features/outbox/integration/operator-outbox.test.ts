@@ -12,6 +12,7 @@ import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store
 import { saveWithEvents } from "./saved-events.ts";
 import { callsOf } from "../../../../src/kernel/object/itty.ts";
 import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/outbox-calls.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 silence();
 
@@ -31,12 +32,10 @@ async function deadEvent(): Promise<ReturnType<typeof scene>> {
   const { bench, hooks } = scene();
   hooks.answer = DOWN;
   await bench.send(messageOf(publishing(["one"])));
-  await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+  await eventually(() => expect(hooks.received).toHaveLength(1));
   vi.setSystemTime(Date.now() + 72 * HOUR_MS);
   await bench.deliverAlarm();
-  await vi.waitFor(async () => expect(await callsOf(OUTBOX_CALLS, bench.stub).counts()).toMatchObject([{ dead: 1 }]), {
-    timeout: 10_000,
-  });
+  await eventually(async () => expect(await callsOf(OUTBOX_CALLS, bench.stub).counts()).toMatchObject([{ dead: 1 }]));
   return { bench, hooks };
 }
 
@@ -73,13 +72,11 @@ describe("a dead event", () => {
       events: 1,
       more: false,
     });
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(3), { timeout: 10_000 });
-    await vi.waitFor(
-      async () =>
-        expect((await callsOf(OUTBOX_CALLS, bench.stub).list(ALL)).events).toMatchObject([
-          { id, state: "pending", tries: 1 },
-        ]),
-      { timeout: 10_000 },
+    await eventually(() => expect(hooks.received).toHaveLength(3));
+    await eventually(async () =>
+      expect((await callsOf(OUTBOX_CALLS, bench.stub).list(ALL)).events).toMatchObject([
+        { id, state: "pending", tries: 1 },
+      ]),
     );
     hooks.answer = () => new Response(null, { status: 204 });
     await callsOf(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "resend" });
@@ -108,20 +105,17 @@ it("an event that is dropped while it is being sent does not return when that fa
   const { origin, release } = heldAnswer(DOWN);
   hooks.answer = () => origin(new Request("https://hooks.example"), 0);
   await bench.send(messageOf(publishing(["one"])));
-  await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+  await eventually(() => expect(hooks.received).toHaveLength(1));
   expect(await callsOf(OUTBOX_CALLS, bench.stub).change({ ...EVERY, action: "drop" })).toEqual({
     events: 1,
     more: false,
   });
   await bench.operator.numbers();
   release();
-  await vi.waitFor(
-    async () => {
-      const { routes } = await bench.operator.numbers();
-      expect(routes.find(({ route }) => route === "outbox:one")?.counts).toEqual({ events: { failed: 1 } });
-    },
-    { timeout: 10_000 },
-  );
+  await eventually(async () => {
+    const { routes } = await bench.operator.numbers();
+    expect(routes.find(({ route }) => route === "outbox:one")?.counts).toEqual({ events: { failed: 1 } });
+  });
   await untilLeft(bench, 0);
 });
 

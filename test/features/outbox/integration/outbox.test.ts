@@ -16,6 +16,7 @@ import { silence } from "../../../support/integration/silence.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
 import { callsOf } from "../../../../src/kernel/object/itty.ts";
 import { OUTBOX_CALLS } from "../../../../src/features/outbox/object/outbox-calls.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 silence();
 
@@ -85,7 +86,7 @@ describe("an event", () => {
       return new Response(body);
     };
     await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.of("one")).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("one")).toHaveLength(1));
     expect(JSON.stringify(hooks.of("one")[0]?.event)).toContain(`${"a".repeat(40_000)}${"b".repeat(40_000)}`);
 
     hooks.origin = (request) =>
@@ -93,7 +94,7 @@ describe("an event", () => {
     const asked = publishing(["two"], {}, headOf({}, "verify"));
     await bench.send(messageOf(asked));
     await after(bench, 60_000);
-    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("two")).toHaveLength(1));
     expect(JSON.stringify(hooks.of("two")[0]?.event)).toContain("found");
 
     const held = publishing(["three"], {}, headOf({}, "hold"));
@@ -101,7 +102,7 @@ describe("an event", () => {
     await after(bench, 60_000);
     const event = { type: "resolve", by: "me", reason: "seen", status: 201 } as const;
     expect(await bench.change(held.record.id, event)).toMatchObject({ why: null });
-    await vi.waitFor(() => expect(hooks.of("three")).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("three")).toHaveLength(1));
     await untilLeft(bench, 0);
   });
 
@@ -109,11 +110,11 @@ describe("an event", () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
     await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(1));
     for (const [times, pause] of [5, 30, 300, 1800].entries()) {
       await after(bench, 1000);
       await after(bench, 1.3 * 1000 * pause);
-      await vi.waitFor(() => expect(hooks.received).toHaveLength(times + 2), { timeout: 10_000 });
+      await eventually(() => expect(hooks.received).toHaveLength(times + 2));
     }
     hooks.answer = () => new Response(null, { status: 204 });
     await after(bench, 10 * HOUR_MS);
@@ -126,7 +127,7 @@ describe("an event", () => {
     const { origin, release } = heldAnswer(() => new Response(null, { status: 204 }));
     hooks.answer = () => origin(new Request("https://hooks.example"), 0);
     await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(1));
     await bench.lose();
     release();
     expect(await bench.alarmAt()).toBeLessThanOrEqual(Date.now() + 30_000);
@@ -165,9 +166,9 @@ describe("an event", () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
     await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(1));
     await after(bench, 72 * HOUR_MS);
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(2), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(2));
     hooks.answer = () => new Response(null, { status: 204 });
     await after(bench, 29 * 24 * HOUR_MS);
     await untilLeft(bench, 1);
@@ -182,10 +183,10 @@ describe("a destination that fails", () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
     for (let events = 0; events < 10; events += 1) await bench.send(messageOf(publishing(["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(1));
     for (const [times, pause] of [5, 30, 300, 300].entries()) {
       await after(bench, 1.3 * 1000 * pause);
-      await vi.waitFor(() => expect(hooks.received).toHaveLength(times + 2), { timeout: 10_000 });
+      await eventually(() => expect(hooks.received).toHaveLength(times + 2));
       await after(bench, 1000);
       expect(hooks.received).toHaveLength(times + 2);
     }
@@ -202,7 +203,7 @@ describe("a destination that fails", () => {
     hooks.answer = (hook) =>
       hook === "one" ? origin(new Request("https://hooks.example"), 0) : new Response(null, { status: 204 });
     for (let events = 0; events < 5; events += 1) await bench.send(messageOf(publishing(["one", "two"])));
-    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(5), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("two")).toHaveLength(5));
     expect(hooks.of("one")).toHaveLength(1);
     // Its next event waits for the end of the call, and so does the alarm.
     await bench.deliverAlarm();
@@ -229,15 +230,15 @@ describe("a destination that fails", () => {
     hooks.answer = (hook) =>
       new Response(null, hook === "one" ? { status: 429, headers: { "Retry-After": "3600" } } : { status: 410 });
     await bench.send(messageOf(publishing(["one", "two"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(2), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(2));
     await after(bench, HOUR_MS - 1000);
     expect(hooks.received).toHaveLength(2);
     await after(bench, 2000);
-    await vi.waitFor(() => expect(hooks.of("one")).toHaveLength(2), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("one")).toHaveLength(2));
     await after(bench, LONGEST_PAUSE_MS - 2 * HOUR_MS);
     expect(hooks.of("two")).toHaveLength(1);
     await after(bench, 2 * HOUR_MS);
-    await vi.waitFor(() => expect(hooks.of("two")).toHaveLength(2), { timeout: 10_000 });
+    await eventually(() => expect(hooks.of("two")).toHaveLength(2));
   });
 });
 
@@ -253,11 +254,8 @@ describe("an event that has failed while a clock was ahead by an hour", () => {
       const right = Date.now();
       vi.setSystemTime(right + HOUR_MS);
       await bench.send(messageOf(publishing(["one"])));
-      await vi.waitFor(
-        async () => expect((await callsOf(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes).toBe(1),
-        {
-          timeout: 10_000,
-        },
+      await eventually(async () =>
+        expect((await callsOf(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes).toBe(1),
       );
       await between(bench);
       hooks.answer = () => new Response(null, { status: 204 });
@@ -279,10 +277,10 @@ describe("a destination that does not answer at all", () => {
     const resting = async (): Promise<unknown> =>
       (await callsOf(OUTBOX_CALLS, bench.stub).counts())[0]?.resting?.lanes ?? 0;
     for (let lane = 0; lane < 6; lane += 1) await bench.send(messageOf(ofCaller(lane, ["one"])));
-    await vi.waitFor(async () => expect(await resting()).toBe(ALL_LANES), { timeout: 10_000 });
+    await eventually(async () => expect(await resting()).toBe(ALL_LANES));
     expect(hooks.received).toHaveLength(3);
     await after(bench, 6500);
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(4), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(4));
     expect(new Set(hooks.received.map(({ id }) => id)).size).toBe(4);
     // It refuses what the next caller sends: so it is there, and the last one's turn comes at once.
     hooks.answer = () => new Response(null, { status: hooks.received.length === 5 ? 403 : 204 });
@@ -327,7 +325,7 @@ describe("a destination that refuses one caller's events", () => {
       if (events === 0) refused.add(`${head.request.attemptId}-0`);
       await bench.send(messageOf(head));
     }
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(1));
     await after(bench, 6500);
     await untilLeft(bench, 1);
     // Since another was taken, its next failure is its own: those that come meanwhile do not wait for it.
@@ -335,7 +333,7 @@ describe("a destination that refuses one caller's events", () => {
     await untilLeft(bench, 1);
     const before = hooks.received.length;
     await after(bench, 60_000);
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(before + 1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(before + 1));
     await bench.send(messageOf(ofCaller(1, ["one"])));
     await untilLeft(bench, 1);
   });
@@ -349,7 +347,7 @@ describe("a destination that refuses one caller's events", () => {
       refused.add(`${head.request.attemptId}-0`);
       await bench.send(messageOf(head));
     }
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(15), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(15));
     await bench.send(messageOf(ofCaller(15, ["one"])));
     await untilLeft(bench, 15);
   });
@@ -358,10 +356,10 @@ describe("a destination that refuses one caller's events", () => {
     const { bench, hooks } = scene();
     hooks.answer = DOWN;
     await bench.send(messageOf(ofCaller(1, ["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(1));
     hooks.answer = () => new Response(null, { status: 429, headers: { "Retry-After": "3600" } });
     await bench.send(messageOf(ofCaller(2, ["one"])));
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(2), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(2));
     hooks.answer = () => new Response(null, { status: 204 });
     await after(bench, 7000);
     await untilLeft(bench, 1);
@@ -379,17 +377,14 @@ describe("a destination that refuses one caller's events", () => {
       ids.push(`${head.request.attemptId}-0`);
       await bench.send(messageOf(head));
     }
-    await vi.waitFor(() => expect(hooks.received).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(hooks.received).toHaveLength(1));
     // Longer than an event is tried, while nothing is sent at all.
     vi.setSystemTime(Date.now() + 100 * HOUR_MS);
     await bench.deliverAlarm();
-    await vi.waitFor(
-      async () => {
-        const [counts] = await callsOf(OUTBOX_CALLS, bench.stub).counts();
-        expect(counts).toMatchObject({ pending: 0, dead: 5 });
-      },
-      { timeout: 10_000 },
-    );
+    await eventually(async () => {
+      const [counts] = await callsOf(OUTBOX_CALLS, bench.stub).counts();
+      expect(counts).toMatchObject({ pending: 0, dead: 5 });
+    });
     expect(new Set(hooks.received.map(({ id }) => id))).toEqual(new Set(ids));
   });
 });
@@ -444,15 +439,13 @@ async function relayedBatches(ids: readonly string[], poison: string): Promise<r
     });
     outbox.continue();
     const restedUntil = (): number => store.events.rests.of("queue").get(0)?.until ?? 0;
-    await vi.waitFor(() => expect(restedUntil()).toBeGreaterThan(0), { timeout: 10_000 });
+    await eventually(() => expect(restedUntil()).toBeGreaterThan(0));
     vi.setSystemTime(restedUntil());
     outbox.continue();
-    await vi.waitFor(() => expect(store.events.lanes("queue")[0]?.due).toBeGreaterThan(0), {
-      timeout: 10_000,
-    });
+    await eventually(() => expect(store.events.lanes("queue")[0]?.due).toBeGreaterThan(0));
     const left = (): unknown => storage.sql.exec("SELECT id, tries FROM outbox").toArray();
     const poisoned = (): unknown => [{ id: poison, tries: sent.filter((batch) => batch.includes(poison)).length }];
-    await vi.waitFor(() => expect(left()).toEqual(poisoned()), { timeout: 10_000 });
+    await eventually(() => expect(left()).toEqual(poisoned()));
   });
   return sent;
 }

@@ -50,7 +50,7 @@ describe("an event", () => {
       setTimeout(() => insert.apply(this, row), 0);
     });
     await expectFound(/G11: the result of \w+ is durable, and event \w+-\d is not/, "events");
-  }, 120_000);
+  });
 
   it("that is stored before its result breaks G11", async () => {
     const save = original(Ledger.prototype, "save");
@@ -62,7 +62,7 @@ describe("an event", () => {
       setTimeout(() => save.call(this, id, entry, record, attachments), 0);
     });
     await expectFound(/G11: event \w+-\d is stored, and r\d has no result that publishes it/, "events");
-  }, 120_000);
+  });
 
   it("of an attempt without a result breaks G11", async () => {
     const save = original(Ledger.prototype, "save");
@@ -75,7 +75,7 @@ describe("an event", () => {
       events.added();
     });
     await expectFound(/G11: event \w+-\d is stored, and r\d has no result that publishes it/, "events");
-  }, 120_000);
+  });
 
   it("that an operator's result does not have breaks G11", async () => {
     const eventsOf = original(OutboxRelay.prototype, "eventsOf");
@@ -88,7 +88,7 @@ describe("an event", () => {
       return before?.state === "unknown" ? [] : eventsOf.call(this, id, before, ...rest);
     });
     await expectFound(/G11: the result of \w+ is durable, and event \w+-\d is not/, "events", "operators");
-  }, 120_000);
+  });
 
   it("that is deleted before it is taken breaks G11", async () => {
     const due = original(OutboxRows.prototype, "due");
@@ -98,7 +98,7 @@ describe("an event", () => {
       return events;
     });
     await expectFound(/G11: event \w+-\d is sent to \w+, and it is not durable/, "events");
-  }, 120_000);
+  });
 
   it("that is sent with another id each time breaks G11", async () => {
     const due = original(OutboxRows.prototype, "due");
@@ -108,12 +108,12 @@ describe("an event", () => {
       return events;
     });
     await expectFound(/G11: event \w+-\d is sent to \w+, and it is not durable/, "events");
-  }, 120_000);
+  });
 
   it("that is dead after its first failure breaks G11", async () => {
     planted.after = () => ({ kind: "dead" });
     await expectFound(/G11: event \w+-\d is dead after \d+ ms/, "events");
-  }, 120_000);
+  });
 
   it("that dies and was never sent breaks G11", async () => {
     const due = original(OutboxRows.prototype, "due");
@@ -123,7 +123,7 @@ describe("an event", () => {
       return [];
     });
     await expectFound(/G11: event \w+-\d is dead, and was never sent/, "events");
-  }, 120_000);
+  });
 
   it("that is dead and erased at once breaks G11", async () => {
     const eraseDead = original(OutboxRows.prototype, "eraseDead");
@@ -132,19 +132,19 @@ describe("an event", () => {
       return eraseDead.call(this, destination, epochMs(until + KEEP_DEAD_MS), most);
     });
     await expectFound(/G11: event \w+-\d is gone, and nobody has taken it/, "events");
-  }, 120_000);
+  });
 
   it("for which no alarm comes breaks G11", async () => {
     vi.spyOn(OutboxRelay.prototype, "nextAt").mockReturnValue(null);
     await expectFound(/G11: (the alarm is set to \w+, but event|event \w+-\d is neither taken nor erased)/, "events");
-  }, 120_000);
+  });
 });
 
 describe("a lane", () => {
   it("that waits for another's rest breaks G11", async () => {
     planted.from = ({ at }, rests) => epochMs(Math.max(at, ...[...rests.values()].map(({ until }) => until)));
     await expectFound(/G11: the alarm is set to \w+, but event/, "events");
-  }, 120_000);
+  });
 
   it("that rests because another has failed breaks G11", async () => {
     const rest = original(RestRows.prototype, "put");
@@ -152,7 +152,7 @@ describe("a lane", () => {
       for (let lane = 0; lane < OutboxRules.ALL_LANES; lane += 1) rest.call(this, destination, lane, how);
     });
     await expectFound(/G11: \w+ \d+ rests after \d+ failures, and has failed \d+ times/, "events");
-  }, 120_000);
+  });
 
   it("that rests because its destination refuses one event breaks G11", async () => {
     const endRest = original(RestRows.prototype, "end");
@@ -173,14 +173,14 @@ describe("a lane", () => {
       refused = null;
     });
     await expectFound(/G11: \w+ \d+ rests after \d+ failures, and has failed \d+ times/, "events");
-  }, 120_000);
+  });
 });
 
 describe("a destination", () => {
   it("that rests as a whole because one lane had no answer breaks G11", async () => {
     planted.away = () => true;
     await expectFound(/G11: \w+ rests as a whole after \d lanes had no answer/, "events");
-  }, 120_000);
+  });
 
   it("that rests because another has failed breaks G11", async () => {
     const rest = original(RestRows.prototype, "put");
@@ -188,12 +188,12 @@ describe("a destination", () => {
       for (const destination of ["hook", "queue", "other"]) rest.call(this, destination, ...how);
     });
     await expectFound(/G11: \w+ \d+ rests after \d+ failures, and has failed \d+ times/, "events");
-  }, 120_000);
+  });
 
   it("that rests for ever breaks G11", async () => {
     planted.rest = (actual, ...given) => ({ ...actual(...given), until: epochMs(Date.now() + 1e12) });
     await expectFound(/G11: \w+ \d+ rests until \d+, longer than the longest pause/, "events");
-  }, 120_000);
+  });
 
   it("that waits for all before it breaks G11", async () => {
     const destinations = original(OutboxRows.prototype, "destinations");
@@ -201,12 +201,12 @@ describe("a destination", () => {
       return destinations.call(this).slice(0, 1);
     });
     await expectFound(/G11: (the alarm is set to \w+, but event|event \w+-\d is neither taken nor erased)/, "events");
-  }, 120_000);
+  });
 });
 
 describe("what a clock that was ahead has put off", () => {
   it("is an event, or the rest of its lane, and breaks G11", async () => {
     vi.spyOn(OutboxList.prototype, "bringBack").mockReturnValue(0);
     await expectFound(/G11: (event \w+-\d waits|\w+ \d+ rests) until \d+, longer than/, "jumps", "events");
-  }, 120_000);
+  });
 });

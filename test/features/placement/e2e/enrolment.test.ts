@@ -175,7 +175,7 @@ it("an object that is killed between its first key and its enrolment enrols late
   expect(inRegister(gateway, "DROP TRIGGER refuse")).toBe(1);
   const later = await gateway.restart();
   running = { origin, gateway: later };
-  await expect.poll(() => layoutOf(later), { timeout: 30_000 }).toMatchObject({ open: 2, unused: SHARDS - 2 });
+  await expect.poll(() => layoutOf(later)).toMatchObject({ open: 2, unused: SHARDS - 2 });
   expect(await listed(later)).toBe(1 + sent);
 });
 

@@ -3,7 +3,7 @@
 
 import { ADMIN } from "../../../support/integration/operators.ts";
 import { env, evictDurableObject } from "cloudflare:test";
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import type { LayoutSummary } from "../../../../src/operator/layouts.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
 import { layoutCloser } from "../../../../src/features/previous-shards/operator/close.ts";
@@ -11,6 +11,7 @@ import type { AllCounts } from "../../../../src/operator/operator.ts";
 import { shardStub } from "../../../../src/kernel/object/call-shard.ts";
 import { headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { workerKernel } from "../../../support/integration/worker-kernel.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 function kernelOf(own: string, ...previous: readonly string[]) {
   const settings = { origin: "https://origin.example", shards: own, previous_shards: previous, scope: ["none"] };
@@ -64,11 +65,8 @@ it("a large layout is closed, and may go when each of its objects has said that 
   await bench.within((ledger) => void ledger.tables.sql.exec("DELETE FROM records"));
   // What was answered is known all the same.
   for (const { address } of directory.gatherings) await evictDurableObject(shardStub(env.KEY_SHARD, address));
-  await vi.waitFor(async () => expect(await summary()).toMatchObject({ empty: 129, mayGo: true }), {
-    timeout: 60_000,
-    interval: 1,
-  });
+  await eventually(async () => expect(await summary()).toMatchObject({ empty: 129, mayGo: true }));
   // Of the record's request, which nobody asks the closed object for any more.
   const { hours } = await kernel.reader.hours(false);
   expect(hours.flatMap(({ routes }) => routes)).toMatchObject([{ route: "/act", requests: 1 }]);
-}, 120_000);
+});

@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { type Deployment, Deployments, FIRST, REPLAY } from "../../../support/integration/deployments.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 silence();
 
@@ -42,9 +43,9 @@ describe("before a layout is closed", () => {
     all.origin = () => held.origin(new Request("http://origin.example"), 1);
     const key = fresh();
     const first = old.send(key);
-    await vi.waitFor(() => expect(all.calls).toHaveLength(1), { timeout: 10_000 });
+    await eventually(() => expect(all.calls).toHaveLength(1));
     const second = next.send(key);
-    await vi.waitFor(() => expect(next.objectCalls().length).toBeGreaterThan(0), { timeout: 10_000 });
+    await eventually(() => expect(next.objectCalls().length).toBeGreaterThan(0));
     held.release();
     expect(await first).toMatchObject({ ...FIRST, text: "held" });
     expect(await second).toMatchObject({ status: 201, text: "held" });

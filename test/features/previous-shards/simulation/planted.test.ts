@@ -114,14 +114,14 @@ describe("a configuration", () => {
     const { broken } = await findViolation(MOST, SEED, opposite);
     expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(UNANSWERED);
     expect(broken.flatMap(({ violations }) => violations).join("\n")).not.toMatch(/G[1-7]:/);
-  }, 120_000);
+  });
 
   it("n23: of three layouts, two closed for each other by two operators, break G8 alone", async () => {
     const opposite = { ...side(A, deployment(L192, L64, L128)), rolledBack: deployment(L128, L64, L192) };
     const { broken } = await findViolation(MOST, SEED, opposite);
     expect(broken.flatMap(({ violations }) => violations).join("\n")).toMatch(UNANSWERED);
     expect(broken.flatMap(({ violations }) => violations).join("\n")).not.toMatch(/G[1-7]:/);
-  }, 120_000);
+  });
 });
 
 describe("a layout that is taken out", () => {
@@ -144,36 +144,36 @@ describe("a layout that is taken out", () => {
     tooEarly(false);
     withoutRule();
     await expectFound(TWO_OBJECTS, { ...side(A, B), isOutEarly: true });
-  }, 120_000);
+  });
 
   it("n12: and entered again with a list that begins later, where objects do not ask for its answer, breaks G1", async () => {
     tooEarly(true);
     withoutRule();
     await expectFound(TWO_OBJECTS, { ...side(A, B), isOutEarly: true });
-  }, 120_000);
+  });
 
   it("n15: for a third one that lists the second alone, where objects do not ask for its answer, breaks G1", async () => {
     tooEarly(false);
     withoutRule();
     await expectFound(TWO_OBJECTS, { ...side(A, C), isOutEarly: true });
-  }, 120_000);
+  });
 
   it("before any object has begun a key with its answer breaks G1 all the same", async () => {
     tooEarly(false);
     await expectFound(TWO_OBJECTS, { ...side(A, B), isOutEarly: true });
-  }, 120_000);
+  });
 
   it("although its objects still hold records breaks G1 or G2", async () => {
     plant({ holdsNothing: true });
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 
   it("although its objects are open breaks G1 or G2", async () => {
     plant({
       summarize: (told) => told.map((one) => (one.next !== null && one.open > 0 ? { ...one, mayGo: true } : one)),
     });
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 });
 
 describe("a Worker", () => {
@@ -186,7 +186,7 @@ describe("a Worker", () => {
     });
     vi.spyOn(ClosedObject.prototype, "close").mockImplementation((next, now) => ({ next, at: now }));
     await expectFound(TWO_OBJECTS, side(A, B));
-  }, 120_000);
+  });
 
   it("n04: that takes an object that does not answer for one without the record breaks G1", async () => {
     plant({
@@ -202,7 +202,7 @@ describe("a Worker", () => {
     });
     // All three tries of a call have to fail.
     await expectFound(TWO_OBJECTS, { ...side(A, B), faults: 20, weights: { "message late": 16, "message lost": 16 } });
-  }, 120_000);
+  });
 
   it("n05: that asks a closed object no more breaks G1", async () => {
     plant({
@@ -212,7 +212,7 @@ describe("a Worker", () => {
       },
     });
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 
   it("n06: that keeps a list of an object's keys from before its close breaks G1", async () => {
     plant({
@@ -230,7 +230,7 @@ describe("a Worker", () => {
       },
     });
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 
   /** Goes on with the next entry of its own list. */
   const alongItsList: BrokenWalk = () => async (one, layouts, _placing, ask) => {
@@ -257,12 +257,12 @@ describe("a Worker", () => {
   it("n18: that goes along its own list, rolled back to 64, gets no answer: G8", async () => {
     plant({ walk: alongItsList });
     await expectFound(UNANSWERED, side(A, B));
-  }, 120_000);
+  });
 
   it("n21: that asks the new object first breaks G1", async () => {
     plant({ isNewFirst: true });
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 });
 
 /** How an object is closed, as it is. */
@@ -295,7 +295,7 @@ describe("a closed object", () => {
       return isOfClose ? cursor([], 0) : exec.call(this, query, values);
     });
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 
   it("n07: that leaves an expired record in its place breaks G1 or G2 when the clock goes back", async () => {
     let isLooking = false;
@@ -312,7 +312,7 @@ describe("a closed object", () => {
       return { record: null, reply: { type: "nothing-due" }, deadline: null, entry: null };
     });
     await expectFound(/G[12]: (two objects have a record|a\d+ starts after a\d+|.* is replayed, but)/);
-  }, 120_000);
+  });
 
   it("n08: that looks only before an await whether it is closed breaks G1", async () => {
     const begun = new WeakSet<object>();
@@ -327,17 +327,17 @@ describe("a closed object", () => {
       return elsewhere.call(this, placed, now);
     });
     await expectFound(TWO_OBJECTS, { ...side(A, B), limitsKeys: true });
-  }, 120_000);
+  });
 
   it("n09: that deletes its storage when it is empty breaks G1", async () => {
     readAs((disk, stored) => (disk.statement("SELECT 1 FROM records LIMIT 1").all().length === 0 ? [] : stored));
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 
   it("n10: that an operator opens again breaks G1", async () => {
     readAs(() => []);
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 
   it("n16: whose next layout a second close changes breaks G1", async () => {
     const changed = new WeakMap<ClosedObject, ObjectClosing>();
@@ -352,7 +352,7 @@ describe("a closed object", () => {
       return { next, at: now };
     });
     await expectFound(TWO_OBJECTS, side(B, deployment(L256, L64)));
-  }, 120_000);
+  });
 
   it("n17: with code from before, and without its trigger, breaks G1", async () => {
     const isOld = new WeakMap<ClosedObject, boolean>();
@@ -363,5 +363,5 @@ describe("a closed object", () => {
       return isOld.get(this) === true ? null : closing(this);
     });
     await expectFound(TWO_OBJECTS);
-  }, 120_000);
+  });
 });

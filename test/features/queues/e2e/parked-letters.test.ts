@@ -6,8 +6,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { QUEUE, type QueueScene, startQueueScene } from "../rounds/scene.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const ADMIN_TOKEN = randomBytes(24).toString("hex");
 const MESSAGES = 6;
@@ -63,9 +64,9 @@ it("have a dead letter each, and only then", async () => {
   await scene.crash(() => undefined);
   // One that was sent and not yet deleted is sent again, with the same id.
   const distinct = async (): Promise<readonly string[]> => [...new Set(await letters())];
-  await vi.waitFor(async () => expect(await distinct()).toHaveLength(MESSAGES - 1), { timeout: 45_000, interval: 100 });
+  await eventually(async () => expect(await distinct()).toHaveLength(MESSAGES - 1));
   const lines = await scene.broker.readJournal();
   const sent = lines.flatMap((line) => (line.kind === "sent" ? [`orders/${line.id} rejected`] : []));
   for (const letter of await distinct()) expect(sent).toContain(letter);
   expect(await scene.origin.effects()).toHaveLength(MESSAGES);
-}, 90_000);
+});

@@ -162,9 +162,7 @@ describe("the operation", () => {
       ],
       record: { key: id, route: "queue:orders", state: "completed" },
     });
-    await expect
-      .poll(async () => (await fetch(`${gateway.url}/letters`)).text(), { timeout: 10_000 })
-      .toContain(String(json["messageId"]));
+    await expect.poll(async () => (await fetch(`${gateway.url}/letters`)).text()).toContain(String(json["messageId"]));
   });
 
   it("says when the queue would deliver the message again", async () => {

@@ -9,6 +9,7 @@ import { CHANGE_CALL } from "../../../../src/kernel/object/operator-calls.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
 import { again, headOf, ShardBench, UNKNOWN_RETENTION_MS } from "../../../support/integration/shard-bench.ts";
 import { OutboxStore } from "../../../../src/features/outbox/object/outbox-store.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 standStill(["error", "warn"]);
 afterEach(() => void vi.restoreAllMocks());
@@ -190,7 +191,7 @@ it("says that the origin rejected what was released", async () => {
   expect(await letters(bench)).toEqual([]);
   pass(60_000);
   await bench.deliverAlarm();
-  await vi.waitFor(async () => expect(await letters(bench)).toHaveLength(1), 5000);
+  await eventually(async () => expect(await letters(bench)).toHaveLength(1));
   expect(await letters(bench)).toMatchObject([{ data: { reason: "rejected", status: 422, body: { n: 1 } } }]);
   expect(await bench.stored(head.record.id)).toMatchObject({ state: "completed", status: 422 });
 });
@@ -202,12 +203,9 @@ it("says that nothing happened, if that is known of what was released and expire
   for (const number of [2, 3]) {
     pass(60_000);
     await bench.deliverAlarm();
-    await vi.waitFor(
-      async () => expect(await bench.stored(head.record.id)).toMatchObject({ attempt: { number } }),
-      5000,
-    );
+    await eventually(async () => expect(await bench.stored(head.record.id)).toMatchObject({ attempt: { number } }));
   }
-  await vi.waitFor(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown" }), 5000);
+  await eventually(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state: "unknown" }));
   pass(2 * UNKNOWN_RETENTION_MS);
   await bench.deliverAlarm();
   expect(await letters(bench)).toMatchObject([{ data: { reason: "exhausted" } }]);
@@ -244,7 +242,7 @@ it("reaches its queue as the text that was stored, through the binding that the 
   const [bench] = await parkedMessage(messageHead(), '{"n":12345678901234567890,"sum":1e20}');
   pass(2 * UNKNOWN_RETENTION_MS);
   await bench.deliverAlarm();
-  await vi.waitFor(async () => expect(await letters(bench)).toEqual([]), 5000);
+  await eventually(async () => expect(await letters(bench)).toEqual([]));
   Reflect.deleteProperty(env, "ORDERS_DEAD");
   expect(sent).toHaveLength(1);
   const { body = "", contentType } = sent[0] ?? {};

@@ -5,6 +5,7 @@ import { durationMs } from "../../../../src/kernel/record/units.ts";
 import { encodeMessage, type ExchangeHead, EXCHANGE_CALL } from "../../../../src/kernel/request/message.ts";
 import { CHANGE_CALL } from "../../../../src/kernel/object/operator-calls.ts";
 import { again, headOf, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const SCHEDULE = {
   attempts: 2,
@@ -34,7 +35,7 @@ async function release(bench: ShardBench, head: ExchangeHead): Promise<void> {
 }
 
 async function until(bench: ShardBench, head: ExchangeHead, expected: object): Promise<void> {
-  await vi.waitFor(async () => expect(await bench.stored(head.record.id)).toMatchObject(expected), 5000);
+  await eventually(async () => expect(await bench.stored(head.record.id)).toMatchObject(expected));
 }
 
 it("is parked once, and tried when an operator has released it", async () => {

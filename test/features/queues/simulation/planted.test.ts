@@ -42,18 +42,18 @@ describe("a message", () => {
     planted.decide = (actual, answer, delivery) =>
       answer.kind === "problem" && answer.code === "in-flight" ? { kind: "ack" } : actual(answer, delivery);
     await expectFound(ACKNOWLEDGED, "deliveries");
-  }, 120_000);
+  });
 
   it("that is acknowledged at the first byte of its answer breaks G9", async () => {
     planted.isHasty = true;
     await expectFound(ACKNOWLEDGED, "deliveries", "bucket");
-  }, 120_000);
+  });
 
   it("that is acknowledged although its answer broke off breaks G9", async () => {
     planted.decide = (actual, answer, delivery) =>
       actual(answer.kind === "answer" ? { ...answer, isWhole: true } : answer, delivery);
     await expectFound(ACKNOWLEDGED, "deliveries", "bucket");
-  }, 120_000);
+  });
 
   it("whose content is not compared with that of its key breaks G9", async () => {
     plantStep((actual, record, event, now) =>
@@ -62,20 +62,20 @@ describe("a message", () => {
         : null,
     );
     await expectFound(ACKNOWLEDGED, "deliveries");
-  }, 120_000);
+  });
 
   it("that is said to be kept and is not breaks G9", async () => {
     plantStep((_actual, record, { type }) =>
       type === "park" && record.state === "unknown" ? { record, reply: { type: "parked" }, deadline: null } : null,
     );
     await expectFound(ACKNOWLEDGED, "deliveries");
-  }, 120_000);
+  });
 
   it("that is acknowledged although the origin refused it breaks G9", async () => {
     planted.decide = (actual, answer, delivery) =>
       answer.kind === "answer" && answer.verdict === "refused" ? { kind: "ack" } : actual(answer, delivery);
     await expectFound(ACKNOWLEDGED, "deliveries");
-  }, 120_000);
+  });
 
   it("that the origin never takes, and that is never too old, breaks G9", async () => {
     planted.decide = (actual, answer, delivery) => {
@@ -83,7 +83,7 @@ describe("a message", () => {
       return actual(answer, isAmbiguous ? { ...delivery, ageMs: 0 } : delivery);
     };
     await expectFound(/G9: m\d+ is never settled/, "deliveries", "poison");
-  }, 120_000);
+  });
 
   it("that is a dead letter although its result settles it breaks G9", async () => {
     planted.decide = (actual, answer, delivery) => {
@@ -91,7 +91,7 @@ describe("a message", () => {
       return decision.kind === "ack" ? { kind: "dead", reason: "rejected", status: 201 } : decision;
     };
     await expectFound(/G9: m\d+ is a dead letter, "rejected", and that is not so/, "deliveries");
-  }, 120_000);
+  });
 
   it("that nobody ever settles breaks G9", async () => {
     planted.decide = (actual, answer, delivery) => {
@@ -99,7 +99,7 @@ describe("a message", () => {
       return decision.kind === "ack" ? { kind: "retry", afterMs: 1 } : decision;
     };
     await expectFound(/G9: m\d+ is never settled/, "deliveries");
-  }, 120_000);
+  });
 });
 
 const NO_LETTER = /G9: m\d+ of r\d, parked until now, has 0 letters, expected 1/;
@@ -111,7 +111,7 @@ describe("a parked message", () => {
       return erase.call(this, now, limit);
     });
     await expectFound(NO_LETTER, "deliveries");
-  }, 120_000);
+  });
 
   it("whose letter is written in another turn than its record's end breaks G9", async () => {
     const insert = original(OutboxRows.prototype, "insert");
@@ -119,5 +119,5 @@ describe("a parked message", () => {
       setTimeout(() => insert.apply(this, row), 0);
     });
     await expectFound(NO_LETTER, "deliveries");
-  }, 120_000);
+  });
 });

@@ -30,10 +30,10 @@ describe("a body", () => {
     planted.said = (verdict) =>
       verdict !== "unreadable" && verdict.is === "ambiguous" ? { ...verdict, is: "refused" } : verdict;
     await expectFound(/G6: /, "bodies");
-  }, 60_000);
+  });
 
   it("that is no result, kept as one, breaks G2", async () => {
     planted.said = () => ({ is: "result" });
     await expectFound(/G2: .* again, which is no result/, "bodies");
-  }, 60_000);
+  });
 });

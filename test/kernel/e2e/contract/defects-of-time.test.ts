@@ -123,7 +123,7 @@ it("a lock never ends under an attempt in flight, however long the answer's body
   expect(first.body.toString()).toBe("0 1 2 3 4 5 6 7 ");
   expectReplay(replay, first);
   expect(await origin.effects(message.key)).toBe(1);
-}, 30_000);
+});
 
 it("a lock that was renewed outlives a crash: no second attempt while the first may still be in flight", async () => {
   const behave = { status: 200, chunks: ["one, ", "two"], holdBody: 1 };

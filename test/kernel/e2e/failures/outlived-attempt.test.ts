@@ -54,4 +54,4 @@ it("ends without disturbing the duplicates that wait for the attempt after it", 
   } finally {
     await scene.close();
   }
-}, 40_000);
+});

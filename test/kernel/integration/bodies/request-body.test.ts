@@ -11,6 +11,7 @@ import {
 } from "../../../../src/kernel/body/request-body.ts";
 import { storeBody } from "../../../../src/kernel/body/stored-body.ts";
 import { CHUNK_BYTES } from "../../../../src/kernel/store/bodies.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const nothing = (): void => undefined;
 
@@ -103,7 +104,7 @@ describe("a request's body", () => {
       };
       const waiting = offeredBody(reader, new Ledger(storage).bodies, timers, false);
       waiting.share(bytesBody(new Uint8Array([1])));
-      await vi.waitFor(() => expect(cancel).toHaveBeenCalledTimes(1));
+      await eventually(() => expect(cancel).toHaveBeenCalledTimes(1));
       expect(Math.max(...allowed)).toBeLessThanOrEqual(30_000);
       expect(allowed).toHaveLength(2);
       waiting.release();

@@ -6,6 +6,7 @@ import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { heldBytes } from "../../../../src/kernel/body/read-memory.ts";
 import { Spool } from "../../../../src/kernel/body/spool.ts";
 import { ObjectTimers } from "../../../../src/kernel/object/timers.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 interface Bench {
   readonly spool: Spool;
@@ -193,7 +194,7 @@ describe("spool", () => {
         const writing = (async (): Promise<void> => {
           for (; written < 9; written += 1) await spool.write(new Uint8Array(CHUNK_BYTES));
         })();
-        await vi.waitFor(() => expect(written).toBe(3), { timeout: 10_000 });
+        await eventually(() => expect(written).toBe(3));
         expect(await isPending(writing)).toBe(true);
         expect(written).toBe(3);
         clearInterval(durable);

@@ -16,6 +16,7 @@ import {
   UNKNOWN_RETENTION_MS,
 } from "../../../support/integration/shard-bench.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 standStill(["error"]);
 
@@ -73,9 +74,8 @@ describe("an alarm that is delivered twice", () => {
     await bench.deliverAlarm(3);
     expect(bench.calls).toEqual(["POST /act 1", "GET /look-up -"]);
     // The alarm does not wait for the answer.
-    await vi.waitFor(
-      async () => expect(await bench.stored(head.record.id)).toMatchObject({ state: "completed", status: 200 }),
-      { timeout: 10_000 },
+    await eventually(async () =>
+      expect(await bench.stored(head.record.id)).toMatchObject({ state: "completed", status: 200 }),
     );
     await bench.deliverAlarm();
     expect(await bench.send(messageOf(again(head)))).toMatchObject({
@@ -202,9 +202,7 @@ describe("an alarm that the platform has dropped", () => {
     expect(await bench.alarmAt()).toBe(await lockEnd(bench, head));
     expect(await bench.alarm()).toBe(true);
     const state = unknown === "hold" ? "unknown" : "completed";
-    await vi.waitFor(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state }), {
-      timeout: 10_000,
-    });
+    await eventually(async () => expect(await bench.stored(head.record.id)).toMatchObject({ state }));
   });
 
   it("is set again after a request that writes nothing, by an instance that has just started or finds it overdue", async () => {
@@ -216,14 +214,14 @@ describe("an alarm that the platform has dropped", () => {
     await drop();
     await bench.evict();
     await bench.send(messageOf(again(done)));
-    await vi.waitFor(async () => expect(await bench.alarmAt()).toBe(end), { timeout: 10_000 });
+    await eventually(async () => expect(await bench.alarmAt()).toBe(end));
     await drop();
     passTime(LOCK_MS);
     await bench.send(messageOf(again(done)));
     expect(await bench.alarmAt()).toBeNull();
     passTime(120_000);
     await bench.send(messageOf(again(done)));
-    await vi.waitFor(async () => expect(await bench.alarmAt()).toBe(end), { timeout: 10_000 });
+    await eventually(async () => expect(await bench.alarmAt()).toBe(end));
     expect(bench.calls).toHaveLength(2);
   });
 
@@ -276,7 +274,7 @@ describe("an alarm whose work fails", () => {
     expect(bench.calls).toEqual(["POST /act 1"]);
     await allow(bench);
     await bench.deliverAlarm();
-    await vi.waitFor(async () => expectDone(await bench.stored(head.record.id)), { timeout: 10_000 });
+    await eventually(async () => expectDone(await bench.stored(head.record.id)));
   });
 
   it("erases later", async () => {

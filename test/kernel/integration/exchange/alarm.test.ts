@@ -7,6 +7,7 @@ import { operatorCalls } from "../../../support/integration/operated-bench.ts";
 import { Ledger } from "../../../../src/kernel/store/ledger.ts";
 import { completed, freshId, nextDeadline, policy, response, started } from "../../../support/integration/records.ts";
 import { expectThrown } from "../../../support/integration/expected-errors.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 function freshShard(): DurableObjectStub {
   return env.KEY_SHARD.get(env.KEY_SHARD.idFromName(crypto.randomUUID()));
@@ -67,7 +68,7 @@ describe("the alarm of a shard", () => {
     expect(await state()).toMatchObject({ records: 1200 });
     await runDurableObjectAlarm(stub);
     // The rest is due at once, so the platform calls the alarm again.
-    await vi.waitFor(async () => expect(await state()).toEqual({ records: 0, alarm: null }), { timeout: 5000 });
+    await eventually(async () => expect(await state()).toEqual({ records: 0, alarm: null }));
   });
 
   it("comes at once for what is due, also when the instance has just started", async () => {

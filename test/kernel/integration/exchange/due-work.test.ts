@@ -12,6 +12,7 @@ import { countRows, type Rows } from "../../../support/integration/counted-sql.t
 import { completed, freshId, nextDeadline, policy, response, started } from "../../../support/integration/records.ts";
 import { again, headOf, heldAnswer, LOCK_MS, messageOf, ShardBench } from "../../../support/integration/shard-bench.ts";
 import { standStill } from "../../../support/integration/standing-clock.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 standStill(["error", "warn"]);
 
@@ -116,7 +117,7 @@ describe("an alarm", () => {
     await shard.leave([...others, due]);
     const { read } = await shard.alarm();
     expect(read).toBe(84);
-    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(1), { timeout: 10_000 });
+    await eventually(async () => expect(await shard.countOf("completed")).toBe(1));
     expect(asked).toEqual(["/due"]);
   });
 
@@ -257,14 +258,14 @@ describe("a question that is not answered", () => {
     await shard.leave([...hanging.filter(([, , route]) => route === "/a"), ...well]);
     await shard.alarm();
     // Each answer lets the next question start, and none waits for the hanging ones.
-    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(20), { timeout: 10_000 });
+    await eventually(async () => expect(await shard.countOf("completed")).toBe(20));
     expect(asked.filter((path) => path === "/a")).toHaveLength(2);
 
     const all = new LeftShard();
     asked.length = 0;
     await all.leave(hanging);
     await all.alarm();
-    await vi.waitFor(() => expect(asked.toSorted()).toEqual(["/a", "/a", "/b", "/b"]), { timeout: 10_000 });
+    await eventually(() => expect(asked.toSorted()).toEqual(["/a", "/a", "/b", "/b"]));
   });
 
   it("about a record that cannot be read delays no other, and comes again after a pause", async () => {
@@ -280,14 +281,14 @@ describe("a question that is not answered", () => {
       for (const [id] of unreadable) storage.sql.exec("UPDATE records SET unknown = 'later' WHERE id = ?", id);
     });
     await shard.alarm();
-    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(2), { timeout: 10_000 });
+    await eventually(async () => expect(await shard.countOf("completed")).toBe(2));
     expect(asked.toSorted()).toEqual(["/a", "/b"]);
     vi.setSystemTime(now + 3_600_000);
     await runInDurableObject(shard.stub, (_instance, { storage }) => {
       for (const [id] of unreadable) storage.sql.exec("UPDATE records SET unknown = 'verify' WHERE id = ?", id);
     });
     await shard.alarm();
-    await vi.waitFor(async () => expect(await shard.countOf("completed")).toBe(12), { timeout: 10_000 });
+    await eventually(async () => expect(await shard.countOf("completed")).toBe(12));
   });
 
   it("is asked in the order of waiting time within its route", async () => {
@@ -298,7 +299,7 @@ describe("a question that is not answered", () => {
       paths.map((path) => [freshId(), waiting(Date.now() - 1000 + Number(path.slice(1))), "/", questionAt(path)]),
     );
     await shard.alarm();
-    await vi.waitFor(() => expect(asked).toHaveLength(5), { timeout: 10_000 });
+    await eventually(() => expect(asked).toHaveLength(5));
     expect(asked).toEqual(["/0", "/1", "/2", "/3", "/4"]);
   });
 });

@@ -8,6 +8,7 @@ import { CountedShard } from "../../../support/integration/counted-shard.ts";
 import { Deployments, FIRST, REPLAY } from "../../../support/integration/deployments.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";
 import { silence } from "../../../support/integration/silence.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 silence();
 
@@ -51,7 +52,7 @@ describe.each([
       const key = fresh();
       const calls = all.calls.length;
       const answer = one.send(key);
-      await vi.waitFor(() => expect(all.calls).toHaveLength(calls + 1), { timeout: 10_000 });
+      await eventually(() => expect(all.calls).toHaveLength(calls + 1));
       expect(await other.send(key)).toMatchObject({ status: 409, code: "in-flight" });
       held.release();
       expect(await answer).toMatchObject(FIRST);

@@ -16,6 +16,7 @@ import {
   RETENTION_MS,
   saidBy,
 } from "../../../support/integration/shard-bench.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -321,7 +322,7 @@ describe("an ambiguous answer whose record has expired", () => {
       const closesFor: Layout = { shards: 2, jurisdiction: null, locationHint: null };
       const asked = await run({ ...headOf(), previous: { closed: [], closesFor } });
       expect(elsewhereIn(asked)).toEqual({ kind: "closed", next: closesFor, isEmpty: true });
-      await vi.waitFor(() => expect(reported).toEqual(["cancelled"]));
+      await eventually(() => expect(reported).toEqual(["cancelled"]));
       await expect(first.arrayBuffer()).rejects.toThrow();
     });
   });

@@ -1,13 +1,14 @@
 // Regression test: what each kind of exchange costs, in exact operations. The numbers are in one table,
 // test/bench/cost/operation-counts.ts; a change that makes one grow has to update it.
 
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { epochMs, type RecordId } from "../../../../src/kernel/record/units.ts";
 import type { IdempotencyRecord } from "../../../../src/kernel/record/record.ts";
 import { COUNTS, ERASED_AT_ONCE, type OperationCounts } from "../../../bench/cost/operation-counts.ts";
 import { type Answer, CountedShard } from "../../../support/integration/counted-shard.ts";
 import { completed, freshId, HOUR_MS, response, started } from "../../../support/integration/records.ts";
 import { heldAnswer } from "../../../support/integration/shard-bench.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const MIB = 1 << 20;
 
@@ -152,7 +153,7 @@ describe("the operations of", () => {
     shard.take();
     await shard.alarm();
     // The rest is due at once, so the platform calls the alarm again.
-    await vi.waitFor(async () => expect(await chunksIn(shard)).toEqual([]), { timeout: 5000 });
+    await eventually(async () => expect(await chunksIn(shard)).toEqual([]));
     expect(shard.take().rowsWritten).toBe(COUNTS.erasedMebibyte.rowsWritten);
   });
 

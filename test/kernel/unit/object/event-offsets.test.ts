@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { type BodyNumber, bodyNumber } from "../../../../src/kernel/record/units.ts";
 import { type BodyPosition, START } from "../../../../src/kernel/resume/event-offsets.ts";
 import { EventOffsets, type SearchedBody } from "../../../../src/kernel/resume/event-offsets.ts";
+import { eventually } from "../../../support/eventually.ts";
 
 const encoder = new TextEncoder();
 
@@ -80,7 +81,7 @@ describe("the search for an event in a stored body", () => {
     const body = bodyOf("a", 1000, reads, 20);
     const read = (chunk: number) => readAs(body.read(chunk));
     const found = offsets.find({ ...body, read }, "70", null);
-    await vi.waitFor(() => expect(pauses.count).toBe(1));
+    await eventually(() => expect(pauses.count).toBe(1));
     expect(reads).toHaveLength(32);
     await pauses.turns(9);
     expect(await found).toEqual(after(70, 20));
