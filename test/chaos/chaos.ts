@@ -6,6 +6,9 @@ import { rm } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { startIssuer } from "../support/issuer.ts";
+import { startAgents } from "./agents.ts";
+import { STRANGER } from "./keys.ts";
+import { SCOPES } from "./operation.ts";
 import { makeStateDir, type WorkerdOptions } from "../support/gateway.ts";
 import { freePort } from "../support/ports.ts";
 import { showNothing, type ShowPhase } from "../support/progress.ts";
@@ -84,6 +87,7 @@ export async function runChaos({
     ? await startBucket(await freePort(), createRandom(seed, "bucket"), report)
     : null;
   const issuer = dimensions.has("tokens") ? await startIssuer("https://login.example.com") : null;
+  const agents = dimensions.has("signatures") ? await startAgents([...SCOPES, STRANGER]) : null;
   // Operators cannot end the rest of a destination in objects that are not listed.
   const isListed = shards !== "per-key";
   const receiver = dimensions.has("events") ? await startReceiver(await freePort(), seed, !isListed, report) : null;
@@ -92,7 +96,7 @@ export async function runChaos({
     : null;
   const destinations = [...(receiver === null ? [] : DESTINATIONS), ...(queues === null ? [] : [LETTER_DESTINATION])];
   const vars = {
-    ...gatewayVars(origin.url, shards, dimensions, issuer, receiver?.destinations),
+    ...gatewayVars(origin.url, shards, dimensions, issuer, receiver?.destinations, agents),
     ADMIN_TOKEN,
     HOOK_SECRET,
     ...CONSUMER_TOKENS,
@@ -111,6 +115,7 @@ export async function runChaos({
       tasks: [],
       kept: [],
       issuer,
+      agents,
       monitors: new Map(),
       report,
       isOver,
@@ -174,6 +179,7 @@ export async function runChaos({
     await receiver?.close();
     await bucket?.close();
     await issuer?.close();
+    await agents?.close();
     await queues?.broker.close();
     for (const event of eventsIn((await queues?.broker.readJournal()) ?? [])) report(event);
     await rm(stateDir, { recursive: true, force: true });

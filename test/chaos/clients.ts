@@ -3,6 +3,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Issuer } from "../support/issuer.ts";
+import type { ChaosAgents } from "./agents.ts";
 import type { Dimensions } from "./dimensions.ts";
 import type {
   Decision,
@@ -49,6 +50,8 @@ export interface Run {
   readonly kept: Task[];
   /** Signs tokens; null: no route wants any. */
   readonly issuer: Pick<Issuer, "token"> | null;
+  /** Signs requests; null: no route wants any signed. */
+  readonly agents: Pick<ChaosAgents, "sign"> | null;
   /** The monitor of each task that was accepted. */
   readonly monitors: Map<Task, string>;
   readonly report: (event: Exchange | Decision | Look | KeyQuestion | NewKey | ObservedCall | ObservedReport) => void;
@@ -169,6 +172,7 @@ export async function ask(run: Run, task: Task, leave: Leaving, wording: Wording
     verifications,
     calm,
     prefer: preferenceOf(task, random),
+    agents: operation.isSigned ? run.agents : null,
   };
   const done = await exchange({ ...call, body: requestBody(operation, fingerprint, odd, id) }, leave);
   run.report(done);

@@ -44,6 +44,12 @@ export const DIMENSIONS = [
   /** A route whose answers say in their JSON what they mean, and that takes another request after a refusal. */
   "verdicts",
   // feature: verdicts ends
+  // feature: json-rpc begins
+  /** A route of JSON-RPC: each try has an id of its own, by which its client finds the response. */
+  "calls",
+  // feature: json-rpc ends
+  /** A route that knows its callers by their signatures, each made with one of two keys. */
+  "signatures",
 ] as const;
 
 /** Known defects: with these dimensions the gateway breaks a rule. */

@@ -92,6 +92,8 @@ function slowTask(scope: string, random: Random): Task {
     // It prefers nothing.
     isAccepting: false,
     hasTokens: false,
+    isCall: false,
+    isSigned: false,
     waits: true,
     isJson: false,
     isSelected: false,

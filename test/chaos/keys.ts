@@ -5,7 +5,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
 import { addressHeaders } from "./callers.ts";
 import { openRequest } from "../support/http.ts";
-import type { RawResponse } from "../support/http.ts";
+import type { HeaderPair, RawResponse } from "../support/http.ts";
 import type { Run, Task } from "./clients.ts";
 import type { KeyQuestion, KeyWords, NewKey } from "../guarantees/history.ts";
 import { readEnding } from "../guarantees/recorders/answer.ts";
@@ -16,7 +16,7 @@ import { TENANT_HEADER } from "./steps.ts";
 
 const ADDRESS = "/.well-known/idempotency/requests";
 /** No operation has this caller. */
-const STRANGER = "Bearer eve";
+export const STRANGER = "Bearer eve";
 /** A client whose word is lost says it again. */
 const WORDS = 3;
 
@@ -70,16 +70,20 @@ export async function lookUp(
   const { key, path } = operation;
   const port = await run.port();
   const sentAt = Date.now();
+  const target = `${ADDRESS}${path}?key=${encodeURIComponent(key)}`;
+  const plain: readonly HeaderPair[] = [
+    ["Authorization", await credentialOf(run.issuer, operation, caller)],
+    [TENANT_HEADER, caller],
+    ...addressHeaders(path, caller),
+  ];
+  const url = `http://127.0.0.1:${port}${target}`;
+  const headers = operation.isSigned ? await run.agents?.sign(caller, { method, url, headers: plain }) : plain;
   const request = openRequest({
     host: "127.0.0.1",
     port,
     method,
-    target: `${ADDRESS}${path}?key=${encodeURIComponent(key)}`,
-    headers: [
-      ["Authorization", await credentialOf(run.issuer, operation, caller)],
-      [TENANT_HEADER, caller],
-      ...addressHeaders(path, caller),
-    ],
+    target,
+    headers: headers ?? plain,
     timeoutMs: PATIENCE_MS,
   });
   let report: KeyWords | null = null;

@@ -24,6 +24,10 @@ export interface Operation {
   readonly isHuge: boolean;
   /** The route does not compare bodies, so every request with the key is a retry. */
   readonly comparesNone: boolean;
+  /** Each request is a call of JSON-RPC, with an id of its own. */
+  readonly isCall: boolean;
+  /** Each request is signed. */
+  readonly isSigned: boolean;
   /** Each request proves its caller with another token. */
   readonly hasTokens: boolean;
   /** The route accepts requests and tries them later. */
@@ -36,7 +40,7 @@ export interface Operation {
   readonly isSelected: boolean;
 }
 
-const SCOPES = ["ann", "bob", "cid", "dora"] as const;
+export const SCOPES = ["ann", "bob", "cid", "dora"] as const;
 
 /** Requests above this size take a different path through the gateway. */
 const LARGE_BYTES = 1 << 20;
@@ -49,7 +53,9 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
   const route = random.pick(routes.flatMap((one) => Array.from({ length: one.weight ?? 1 }, () => one)));
   const first = random.pick(SCOPES);
   const others = random.chance(0.15) ? SCOPES.filter((scope) => scope !== first).slice(0, random.int(1, 3)) : [];
-  const isHuge = dimensions.has("stalls") && random.chance(0.02);
+  const isCall = route.calls === true;
+  // The response to a call is given under another id only if it can be held.
+  const isHuge = dimensions.has("stalls") && random.chance(0.02) && !isCall;
   const hasStates = route.state !== undefined;
   const extent = { isHuge, largeRefusals: dimensions.has("large-refusals"), undoes: hasStates };
   const plan = makePlan(random, POLICIES[route.path]?.timeoutMs ?? 0, extent);
@@ -66,7 +72,13 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
     ),
     credentials: route.identity === true ? MANY_CREDENTIALS : route.shared === true ? 2 : 1,
     // A key, and what the origin is asked about, is only looked for in a body that can be held, and only such a body can be stored.
-    bodyBytes: random.chance(comparesNone ? 0.4 : route.bodyKey === true || isAccepting || hasStates ? 0 : 0.03)
+    bodyBytes: random.chance(
+      comparesNone
+        ? 0.4
+        : route.bodyKey === true || isAccepting || hasStates || isCall || route.signed === true
+          ? 0
+          : 0.03,
+    )
       ? LARGE_BYTES + random.int(1, LARGE_BYTES)
       : random.int(2, 2_000),
     isJson: route.json === true,
@@ -74,6 +86,8 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
     isHuge,
     comparesNone,
     isAccepting,
+    isCall,
+    isSigned: route.signed === true,
     hasTokens: route.tokens === true,
     waits: route.duplicate !== "reject",
   };
@@ -85,10 +99,14 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
  */
 export function requestBody(operation: Operation, fingerprint: "first" | "other", odd: boolean, id: string): Buffer {
   const amount = fingerprint === "first" ? 100 : 101;
-  const { key, bodyBytes, isJson, isSelected } = operation;
+  const { key, bodyBytes, isJson, isSelected, isCall } = operation;
   const text = "x".repeat(bodyBytes);
   const isLarge = bodyBytes >= LARGE_BYTES / 2;
   const timestamp = isSelected && !isLarge ? { timestamp: [id] } : null;
+  if (isCall) {
+    const params = { name: "pay", arguments: { key, amount, text } };
+    return Buffer.from(JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params }));
+  }
   return Buffer.from(
     odd && isJson && !isLarge
       ? `{ ${isSelected ? `"timestamp": "${id}", ` : ""}"text": "${text}",\n "amount": ${amount}.0, "key": "${key}" }`

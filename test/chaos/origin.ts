@@ -14,7 +14,7 @@ import { describe, Plans } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
 import { States } from "./origin-states.ts";
 import { ObservedOrigin } from "./origin-observed.ts";
-import { CALLER_PATH, OBSERVED_PATH, SAID, stateOf, VERDICTS_PATH } from "./routes.ts";
+import { CALLER_PATH, CALLS_PATH, OBSERVED_PATH, SAID, stateOf, VERDICTS_PATH } from "./routes.ts";
 import { CALM, LIST_PATH, RESOURCE_PATH, VERIFICATION_PATH } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
@@ -112,38 +112,43 @@ async function serve(
     case "refuse":
     case "ambiguous":
       await pause(step.delayMs);
-      await answer(arrival, step, request, response, "whole");
+      await answer(arrival, step, request, response, { extent: "whole", start: body.start });
       return;
     case "act-late":
-      await answer(arrival, step, request, response, "whole");
+      await answer(arrival, step, request, response, { extent: "whole", start: body.start });
       return;
     case "cut":
-      await answer(arrival, step, request, response, "half");
+      await answer(arrival, step, request, response, { extent: "half", start: body.start });
       if (arrival.seq % 2 === 0) return reset();
       // The bytes before the cut reach the other side; a reset may overtake them.
       arrival.breakOff();
       request.socket.destroySoon();
       return;
     case "silent":
-      await answer(arrival, step, request, response, "half");
+      await answer(arrival, step, request, response, { extent: "half", start: body.start });
   }
   await pause(STALL_MS);
   reset();
 }
 
-/** Writes an answer in pieces, whole or only its first half, and reports when each piece was written. */
+/** Writes an answer in pieces, whole or only its first half, and reports when each piece was written. `start`: how the request's body begins. */
 async function answer(
   arrival: OpenAnswer,
   step: Step,
   { url }: IncomingMessage,
   response: ServerResponse,
-  extent: "whole" | "half",
+  { extent, start }: { readonly extent: "whole" | "half"; readonly start: string },
 ): Promise<void> {
   const isJudged = url === VERDICTS_PATH;
-  const marks = { ...arrival.marks(step.bytes), ...(isJudged ? { says: saidBy(step) } : {}) };
+  const isCall = url === CALLS_PATH;
+  const marks = {
+    ...arrival.marks(step.bytes),
+    ...(isJudged ? { says: saidBy(step) } : {}),
+    ...(isCall ? { callId: /"id":"(\w+)"/.exec(start)?.[1] ?? "" } : {}),
+  };
   const body = bodyOf(marks);
   const headers: [string, string][] = [
-    ["Content-Type", isJudged ? "application/json" : "application/octet-stream"],
+    ["Content-Type", isJudged || isCall ? "application/json" : "application/octet-stream"],
     [MARKS_HEADER, JSON.stringify(marks)],
     ["X-Repeated", "one"],
     ["X-Repeated", "two"],

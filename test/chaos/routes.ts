@@ -6,6 +6,7 @@ import { BUILT_IN } from "../../src/kernel/config/settings.ts";
 import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";
+import type { ChaosAgents } from "./agents.ts";
 import { CONSUMERS } from "./consumers.ts";
 import { LIST_PATH, RESOURCE_PATH, VERIFICATION_PATH, TENANT_HEADER } from "./steps.ts";
 import { ALL, type Dimension, type Dimensions } from "./dimensions.ts";
@@ -34,6 +35,12 @@ export const CALLER_PATH = "/caller";
 /** Here bodies say what answers mean: these statuses alone would make them results. */
 export const VERDICTS_PATH = "/hold-verdicts";
 export const SAID = { refused: 290, ambiguous: 291 } as const;
+
+/** Here requests are calls of JSON-RPC. */
+export const CALLS_PATH = "/hold-calls";
+
+/** Here callers sign their requests. */
+export const SIGNED_PATH = "/hold-signed";
 
 /** Here callers take turns. */
 export const TURNS_PATH = "/accepted-turns";
@@ -102,6 +109,10 @@ export interface ChaosRoute {
   readonly takesTurns?: boolean;
   /** What its answers mean, their bodies say; and a key whose attempts were all refused takes another request. */
   readonly verdicts?: boolean;
+  /** Its requests are calls of JSON-RPC, and its problems are responses. */
+  readonly calls?: boolean;
+  /** Callers sign their requests. */
+  readonly signed?: boolean;
   /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
@@ -235,6 +246,18 @@ const ROUTES: readonly ChaosRoute[] = [
     of: "verdicts",
   },
   // feature: verdicts ends
+  // feature: json-rpc begins
+  { path: CALLS_PATH, unknown: "hold", duplicate: "wait", retentionMs: 8_000, calls: true, weight: 2, of: "calls" },
+  // feature: json-rpc ends
+  {
+    path: SIGNED_PATH,
+    unknown: "hold",
+    duplicate: "reject",
+    retentionMs: 8_000,
+    signed: true,
+    weight: 2,
+    of: "signatures",
+  },
   {
     path: TURNS_PATH,
     unknown: "retry",
@@ -315,6 +338,7 @@ export function gatewayVars(
   dimensions: Dimensions,
   issuer: Pick<Issuer, "name" | "jwks"> | null = null,
   destinations: ChaosReceiver["destinations"] = [],
+  agents: Pick<ChaosAgents, "trust"> | null = null,
 ): GatewayVars {
   const ms = (value: number): string => `${value}ms`;
   const { timeoutMs, idleTimeoutMs, lockMs, unknownRetentionMs, waitMs } = TIMES;
@@ -329,6 +353,7 @@ export function gatewayVars(
     IDEMPOTENCY: { origin: originUrl, shards, ...times },
     IDENTITIES: {
       caller: { ask: { path: CALLER_PATH, pointer: "/id", cache: "500ms", timeout: "2s" } },
+      ...(agents === null ? {} : { agent: { signature: { trust: [agents.trust] } } }),
       ...(issuer === null ? {} : { user: { jwt: { issuer: issuer.name, audience: AUDIENCE, jwks: issuer.jwks } } }),
     },
     ROUTES: [
@@ -368,6 +393,13 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
     Object.assign(settings, { verdicts: rules, after_refusal: "any" });
   }
   // feature: verdicts ends
+  // feature: json-rpc begins
+  if (route.calls === true) settings["jsonrpc"] = true;
+  // feature: json-rpc ends
+  // feature: problem-shapes begins
+  if (route.calls === true) settings["problems"] = "jsonrpc";
+  // feature: problem-shapes ends
+  if (route.signed === true) settings["scope"] = ["identity:agent"];
   if (takesTurns === true) settings["shards"] = "1t";
   if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (encrypted === true) settings["encrypt_responses"] = true;

@@ -2,11 +2,12 @@
 
 import { openRequest } from "../support/http.ts";
 import type { HeaderPair, OpenRequest } from "../support/http.ts";
+import type { ChaosAgents } from "./agents.ts";
 import { addressHeaders, callerOf } from "./callers.ts";
 import type { Exchange } from "../guarantees/history.ts";
 import { readEnding } from "../guarantees/recorders/answer.ts";
 import { REQUEST_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
-import { isKeyInBody } from "./routes.ts";
+import { CALLS_PATH, isKeyInBody } from "./routes.ts";
 import { PLAN_HEADER, VERIFICATIONS_HEADER, TENANT_HEADER } from "./steps.ts";
 
 /** Longer than any answer may take: waits, timeouts and the longest planned body together. */
@@ -25,6 +26,8 @@ export interface Call {
   readonly body: Buffer;
   readonly calm: boolean;
   readonly prefer: string | null;
+  /** Who signs it; `null`: nobody. */
+  readonly agents: Pick<ChaosAgents, "sign"> | null;
 }
 
 /** When the client resets its connection. */
@@ -41,12 +44,16 @@ export type Leaving =
 export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> {
   const partial = leaving.when === "sending";
   const sentAt = Date.now();
+  const headers = headersOf(call);
+  const { port, path: target } = call;
+  const url = `http://127.0.0.1:${port}${target}`;
+  const signed = (await call.agents?.sign(call.scope, { method: "POST", url, headers, body: call.body })) ?? headers;
   const request = openRequest({
     host: "127.0.0.1",
-    port: call.port,
+    port,
     method: "POST",
-    target: call.path,
-    headers: headersOf(call),
+    target,
+    headers: signed,
     body: partial ? call.body.subarray(0, Math.floor(call.body.length / 2)) : call.body,
     timeoutMs: PATIENCE_MS,
   });
@@ -58,7 +65,7 @@ export async function exchange(call: Call, leaving: Leaving): Promise<Exchange> 
   };
   const stalls = (ms: number): void => void (stalledMs = ms);
   const stop = arrange(request, leaving, leave, stalls);
-  const ending = await readEnding(request.response, () => hasLeft);
+  const ending = await readEnding(request.response, () => hasLeft, call.path === CALLS_PATH ? call.id : null);
   stop();
   const { id, key, scope, credential, path, fingerprint, prefer, calm, body } = call;
   const bytes = body.length;

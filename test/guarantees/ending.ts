@@ -13,6 +13,8 @@ export interface OriginMarks {
   readonly bytes: number;
   /** What the body says of the answer, whatever its status; absent: nothing, and it is no JSON. */
   readonly says?: "result" | "refused" | "ambiguous";
+  /** The id of the JSON-RPC call that the body answers; absent: it is no response to one. */
+  readonly callId?: string;
 }
 
 export interface Answer {

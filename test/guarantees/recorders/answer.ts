@@ -4,14 +4,18 @@ import * as v from "valibot";
 import { headerValue, NoAnswerError, type RawResponse } from "../../support/http.ts";
 import { withoutInstance } from "../../support/instance.ts";
 import type { Answer, Ending, OriginMarks } from "../history.ts";
-import { bodyOf, digestHead, MARKS_HEADER, marksIn, SECRET, sha256 } from "./marks.ts";
+import { bodyOf, callStart, digestHead, MARKS_HEADER, marksIn, SECRET, sha256 } from "./marks.ts";
 
 const progress = v.object({ status: v.string(), attempt: v.number() });
 
-/** `hasLeft`: whether the client itself has cut it short. */
-export function readEnding(response: Promise<RawResponse>, hasLeft = (): boolean => false): Promise<Ending> {
+/** `hasLeft`: whether the client itself has cut it short. `callId`: of the JSON-RPC call that was made; `null`: it was none. */
+export function readEnding(
+  response: Promise<RawResponse>,
+  hasLeft = (): boolean => false,
+  callId: string | null = null,
+): Promise<Ending> {
   return response.then(
-    (whole): Ending => readAnswer(whole, hasLeft()),
+    (whole): Ending => readAnswer(callId === null ? whole : responseTo(callId, whole), hasLeft()),
     (error: unknown): Ending => ({ kind: "none", why: hasLeft() ? "left" : whyNone(error), error: String(error) }),
   );
 }
@@ -60,6 +64,41 @@ function readAnswer(response: RawResponse, hasLeft: boolean): Answer {
     sha256: sha256(isProblem ? withoutInstance(body.toString()) : body),
     bytes: body.length,
     body: origin === null ? "none" : inBody === null ? compare(body, bodyOf(origin)) : "whole",
+  };
+}
+
+const rpcError = v.object({
+  id: v.string(),
+  error: v.object({ data: v.looseObject({ code: v.string(), status: v.number() }) }),
+});
+
+/**
+ * The answer to a call, as its client takes it: a response under another id is none of its own, and differs from what the origin sent. One of the origin's has the id that the origin gave it, and a problem of the gateway is as RFC 9457 has it.
+ */
+function responseTo(callId: string, answer: RawResponse): RawResponse {
+  const { body, headers, complete } = answer;
+  const marks = headerValue(answer, MARKS_HEADER);
+  if (marks !== null) {
+    const { callId: first }: OriginMarks = JSON.parse(marks);
+    // What an operator has decided is no response to a call.
+    if (first === undefined) return answer;
+    const [own, start] = [Buffer.from(callStart(callId)), Buffer.from(callStart(first))];
+    const isOwn = body.subarray(0, own.length).equals(own.subarray(0, body.length));
+    const read = isOwn
+      ? Buffer.concat([start, body.subarray(own.length)])
+      : JSON.stringify({ ofAnother: body.toString() });
+    return { ...answer, body: Buffer.from(read) };
+  }
+  if (!complete || headerValue(answer, "content-type") !== "application/json") return answer;
+  const { output, success } = v.safeParse(rpcError, JSON.parse(body.toString()));
+  if (!success || output.id !== callId) return answer;
+  const { data } = output.error;
+  const others = headers.filter(([name]) => name.toLowerCase() !== "content-type");
+  return {
+    ...answer,
+    status: data.status,
+    headers: [...others, ["Content-Type", "application/problem+json"]],
+    body: Buffer.from(JSON.stringify(data)),
   };
 }
 

@@ -26,6 +26,8 @@ export const LEFT_OUT = [
   "claims",
   "deliveries",
   "lanes",
+  "calls",
+  "signatures",
   // Its objects have a layout of their own.
   "observe",
 ];

@@ -143,7 +143,17 @@ export async function runRound(options: RoundOptions): Promise<RoundResult> {
       return pickWorker(workers, sent / requests, chance);
     };
     const port = async (): Promise<number> => (await pick(random)).port;
-    const run: Run = { port, dimensions, tasks: [], kept: [], issuer: null, monitors: new Map(), report, isOver };
+    const run: Run = {
+      port,
+      dimensions,
+      tasks: [],
+      kept: [],
+      issuer: null,
+      agents: null,
+      monitors: new Map(),
+      report,
+      isOver,
+    };
     const closing = createRandom(seed, "closers");
     await Promise.all([
       ...Array.from({ length: clients }, (_, n) =>

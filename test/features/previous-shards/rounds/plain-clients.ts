@@ -51,6 +51,8 @@ function plainOperation({ dimensions }: Run, random: Random): Operation {
     comparesNone: none === true,
     isAccepting: false,
     hasTokens: false,
+    isCall: false,
+    isSigned: false,
     waits: duplicate !== "reject",
     isJson: json === true,
     isSelected: selected === true,
