@@ -12,7 +12,11 @@ import { gatewayVars, TURNS_PATH } from "../../../chaos/routes.ts";
 
 it("callers who take turns in chaos are in different lanes", async () => {
   const reading = readConfig(
-    gatewayVars("https://api.example.com", 4, dimensionsWithout(["tokens", "claims", "deliveries", "observe", "signatures"])),
+    gatewayVars(
+      "https://api.example.com",
+      4,
+      dimensionsWithout(["tokens", "claims", "deliveries", "observe", "signatures"]),
+    ),
   );
   if (!reading.ok) throw new Error(JSON.stringify(reading.problems));
   const readIntent = intentReader(reading.config, () => false);
