@@ -7,8 +7,8 @@ import { bodyPartsOf } from "../config/scope-part.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { HeldOrFlowing } from "./body.ts";
 import type { HeadersView } from "./headers.ts";
-import { certainNodeAt } from "./json-pointer.ts";
-import { MAX_JSON_BYTES, MAX_JSON_DEPTH, type JsonNode, scanJson } from "./json.ts";
+import { MAX_JSON_BYTES, MAX_JSON_DEPTH, type JsonNode, scanJson, type UnreadJson } from "./json.ts";
+import { findPlaces, textOfJson } from "./json-places.ts";
 import { bodySlicer, unreadableFor } from "./key-places.ts";
 import { WHOLE_BODY_BYTES } from "./message.ts";
 import type { CallerProofs, JsonPart, JsonParts } from "./scope.ts";
@@ -31,28 +31,58 @@ type ScopesOfRoute = Pick<Route, "scope" | "previousScopes">;
 /** What the body has for each of the parts. */
 export async function jsonParts({ headers, route, request }: ScopedBody, body: HeldOrFlowing): Promise<JsonParts> {
   const parts = [route.scope, ...route.previousScopes].flatMap(bodyPartsOf);
-  const all = (part: (name: string, tokens: readonly string[]) => JsonPart): JsonParts =>
-    new Map(parts.map(({ name, tokens }) => [name, part(name, tokens)]));
-  const refuse = (problem: ClientProblem): JsonParts => all(() => ({ problem }));
+  const all = (part: JsonPart): JsonParts => new Map(parts.map(({ name }) => [name, part]));
+  const refuse = (problem: ClientProblem): JsonParts => all({ problem });
   if (body.kind === "over") return refuse(TOO_LARGE);
   const { bytes } = body.body;
-  if (bytes.byteLength === 0) return all(() => ({ value: null }));
+  if (bytes.byteLength === 0) return all({ value: null });
   const unreadable = unreadableFor(headers, UNTOLD);
   if (unreadable !== null) return refuse({ code: "request-invalid", reason: unreadable });
-  const root = await bodySlicer.run(scanJson(bytes, "compared"), request);
-  if (root === "too large") return refuse(TOO_LARGE);
-  if (typeof root === "string")
-    return refuse({ code: "request-invalid", reason: `${UNREAD_JSON[root]}, so ${UNTOLD}.` });
-  return all((name, tokens) => partAt(root, name, tokens));
+  const found = await bodySlicer.run(
+    valuesIn(
+      bytes,
+      parts.map(({ tokens }) => tokens),
+    ),
+    request,
+  );
+  if (found === "too large") return refuse(TOO_LARGE);
+  if (typeof found === "string")
+    return refuse({ code: "request-invalid", reason: `${UNREAD_JSON[found]}, so ${UNTOLD}.` });
+  return new Map(parts.map(({ name }, index) => [name, partOf(found[index] ?? null, name)]));
 }
 
-function partAt(root: JsonNode, name: string, tokens: readonly string[]): JsonPart {
-  const node = certainNodeAt(root, tokens);
-  if (node === null) return { value: null };
-  if (node !== "ambiguous" && node.canonical !== null) return { value: node.canonical };
-  const reason = `The value at ${name} in the body, which says whose key this is, can be read in more than one way: send each name once, in one case, and exact numbers.`;
+/** What is at each pointer: the text is read whole, and only what is found there becomes values. Pauses after each slice of its work. */
+function* valuesIn(
+  body: Uint8Array,
+  pointers: readonly (readonly string[])[],
+): Generator<undefined, readonly FoundValue[] | UnreadJson> {
+  const text = textOfJson(body);
+  if (text === null) return "not JSON";
+  const places = yield* findPlaces(text, pointers, "ambiguous");
+  if (typeof places === "string") return places;
+  const values: FoundValue[] = [];
+  for (const place of places) {
+    if (place === null || place === "ambiguous") values.push(place);
+    else values.push(yield* scanJson(encoder.encode(text.slice(place.from, place.to)), "compared"));
+  }
+  return values;
+}
+
+/** `null`: nothing. */
+type FoundValue = JsonNode | UnreadJson | "ambiguous" | null;
+
+const encoder = new TextEncoder();
+
+function partOf(found: FoundValue, name: string): JsonPart {
+  if (found === null) return { value: null };
+  if (typeof found !== "string" && found.canonical !== null) return { value: found.canonical };
+  const wrong = found === "too large" ? TOO_LONG : AMBIGUOUS;
+  const reason = `The value at ${name} in the body, which says whose key this is, ${wrong}.`;
   return { problem: { code: "request-invalid", reason } };
 }
+
+const AMBIGUOUS = "can be read in more than one way: send each name once, in one case, and exact numbers";
+const TOO_LONG = `may have at most ${MAX_JSON_BYTES / 1024} KiB`;
 
 const UNTOLD = "the gateway cannot tell whose key this is";
 
@@ -61,7 +91,7 @@ const UNREAD_JSON = {
   "too deep": `The body has more than ${MAX_JSON_DEPTH.toLocaleString("en")} levels of JSON`,
 } as const;
 
-const TOO_LARGE: ClientProblem = { code: "body-too-large", limitBytes: MAX_JSON_BYTES, holds: "scope" };
+const TOO_LARGE: ClientProblem = { code: "body-too-large", limitBytes: WHOLE_BODY_BYTES, holds: "scope" };
 
 /** Whether a proof is whole only with the body. */
 export function needBody(proofs: CallerProofs): boolean {

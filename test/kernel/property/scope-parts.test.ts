@@ -46,6 +46,14 @@ function readEntry(written: string): readonly ScopePart[] {
   return part.ok && part.value !== null ? [part.value] : [];
 }
 
+/** What a body of this text has at `/a`. */
+async function partIn(text: string): Promise<unknown> {
+  const route = { scope: readEntry("json:/a"), previousScopes: [] };
+  const bytes = new TextEncoder().encode(text);
+  const body: HeldOrFlowing = { kind: "whole", body: { bytes, free: () => undefined } };
+  return (await jsonParts({ headers: new Headers(), route, request: null }, body)).get("/a");
+}
+
 async function recordOf({ caller, path, body }: Sent, scope: readonly ScopePart[]): Promise<string> {
   const headers = new Headers(caller === null ? {} : { "x-caller": caller });
   const bytes = new TextEncoder().encode(JSON.stringify(body));
@@ -91,4 +99,25 @@ it("another scope's part with the same value is another record, so that values c
   const same: Sent = { caller: "/v1/a", path: "/v1/a", body: { a: "/v1/a", b: "/v1/a" } };
   const names = await Promise.all(parts.map((part) => recordOf(same, [part])));
   expect(new Set(names).size).toBe(parts.length);
+});
+
+it("a part is found in a body of up to 1 MiB, and may have 256 KiB itself", async () => {
+  const padding = "x".repeat(700 * 1024);
+  expect(await partIn(`{"pad":"${padding}","a":{"c":1.0,"b":2}}`)).toEqual({ value: '{"b":2,"c":1}' });
+  expect(await partIn(`{"a":"${"x".repeat(256 * 1024)}"}`)).toMatchObject({
+    problem: { code: "request-invalid", reason: expect.stringContaining("at /a in the body") },
+  });
+});
+
+it.each([
+  ["a name twice", '{"a":1,"a":1}', "more than one way"],
+  ["a name in another case", '{"a":1,"A":1}', "more than one way"],
+  ["a name twice within", '{"a":{"b":1,"b":2}}', "more than one way"],
+  ["a number that is not exact", '{"a":12345678901234567890}', "more than one way"],
+  ["no JSON", '{"a":1', "not JSON"],
+  ["too many levels", `{"a":${"[".repeat(1001)}${"]".repeat(1001)}}`, "levels"],
+])("refuses %s, because readers could take different callers from it", async (_what, text, reason) => {
+  expect(await partIn(text)).toMatchObject({
+    problem: { code: "request-invalid", reason: expect.stringContaining(reason) },
+  });
 });
