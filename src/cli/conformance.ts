@@ -48,6 +48,10 @@ export function defineConformance(command: Command): Command {
         "bare",
       ]),
     )
+    .option(
+      "--signed",
+      "sign each request as a UCP platform does; the server has to trust the profiles at the suite's origin, /platforms/*",
+    )
     .option("--requires-key", "the operation is documented to require a key")
     .option("--origin-port <PORT>", "where the suite's own origin listens, 0 for any")
     .option("--origin-host <ADDRESS>", "the address where it listens", "127.0.0.1")
@@ -85,6 +89,7 @@ interface ConformanceOptions {
   readonly profile: ProfileName;
   readonly keyForm?: TestTarget["keyForm"];
   readonly requiresKey?: boolean;
+  readonly signed?: boolean;
   readonly originPort?: string;
   readonly originHost: string;
   readonly restartCommand?: string;
@@ -215,6 +220,7 @@ function targetOf(text: string, options: ConformanceOptions): TestTarget {
     caller: readHeaders(isFree ? [CALLERS[0]] : options.caller),
     otherCaller: other.length === 0 ? null : readHeaders(other),
     keyForm: options.keyForm ?? (options.profile === "idempotency" ? "quoted" : "bare"),
+    isSigned: options.signed === true,
     requiresKey: options.requiresKey === true,
     retentionMs: options.retention === undefined ? null : durationOf("--retention", options.retention),
     lockMs: options.lock === undefined ? null : durationOf("--lock", options.lock),

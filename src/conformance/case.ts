@@ -2,6 +2,7 @@
 // does all that touches a network.
 
 import type { HeaderPair, RawResponse } from "./http-response.ts";
+import type { RequestSigning } from "./platforms.ts";
 
 /** RFC 2119. */
 export type RequirementLevel = "MUST" | "SHOULD" | "MAY";
@@ -9,7 +10,15 @@ export type RequirementLevel = "MUST" | "SHOULD" | "MAY";
 /** What the target must have, or the options must say, for a case to apply. */
 export type CaseNeed =
   /** The suite's own origin behind the target, which counts calls. */
-  "origin" | "restart" | "retention" | "lock" | "other-body" | "other-path" | "other-caller" | "requires-key";
+  | "origin"
+  | "restart"
+  | "retention"
+  | "lock"
+  | "other-body"
+  | "other-path"
+  | "other-caller"
+  | "requires-key"
+  | "signed";
 
 export interface ConformanceCase {
   /** `group.name`; stable between versions. */
@@ -89,6 +98,8 @@ export interface OriginBehaviour {
    */
   readonly body?: "other" | { readonly text: string } | { readonly bytes: string };
   readonly headers?: readonly HeaderPair[];
+  /** Where the target's requests are signed: how this one is, where it differs; `null`: not at all. */
+  readonly sign?: Partial<RequestSigning> | null;
 }
 
 /** What came of a request: its answer, or why there is none. */

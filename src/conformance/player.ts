@@ -15,6 +15,7 @@ import { asksForLater } from "./findings.ts";
 import { type OpenRequest, openRequest, type RawRequest } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
 import type { CaseExpectation, TestOrigin } from "./test-origin.ts";
+import { type RequestSigning, USUAL_SIGNING } from "./platforms.ts";
 import { type TestTarget, TOKEN_HEADER } from "./target.ts";
 import { unreachedTarget } from "./unreachable.ts";
 
@@ -126,13 +127,13 @@ class Play {
   }
 
   #begin(as: string, wish: OriginBehaviour = {}): void {
-    const request = openRequest(this.#request(wish));
+    const request = openRequest(this.#signed(this.#request(wish), wish));
     this.#open.set(as, { request, reply: replyTo(request) });
   }
 
   /** All requests are there but for their bodies, which are then sent in one turn: a server that looks before it locks sees none. */
   async #beginAtOnce(names: readonly string[]): Promise<void> {
-    const { body, headers = [], ...head } = this.#request({});
+    const { body, headers = [], ...head } = this.#signed(this.#request({}), {});
     const bytes = Buffer.from(body ?? "");
     const announced = { ...head, headers: [...headers, ["Content-Length", String(bytes.length)] as const] };
     const requests = names.map((name) => ({ name, request: openRequest(announced) }));
@@ -193,6 +194,15 @@ class Play {
       body: this.#body(body, key),
       timeoutMs: target.timeoutMs,
     };
+  }
+
+  #signed(request: RawRequest, { sign, caller }: OriginBehaviour): RawRequest {
+    const { target, origin } = this.#stage;
+    if (!target.isSigned || origin === null || sign === null) return request;
+    const signing: RequestSigning = { ...USUAL_SIGNING, ...(caller === "other" ? { as: "other" } : null), ...sign };
+    const { method, target: path, headers = [], body = "" } = request;
+    const signable = { method, authority: target.base.host, target: path, headers, body: Buffer.from(body) };
+    return { ...request, headers: origin.platforms.sign(signable, signing, origin.url) };
   }
 
   #keyLines(key: OriginBehaviour["key"]): readonly HeaderPair[] {

@@ -22,6 +22,8 @@ export interface TestTarget {
   readonly caller: readonly HeaderPair[];
   readonly otherCaller: readonly HeaderPair[] | null;
   readonly keyForm: "quoted" | "bare";
+  /** Whether requests are signed, by platforms whose keys the suite's origin publishes. */
+  readonly isSigned: boolean;
   /** Whether a key is required, by the options; the policy may say so too. */
   readonly requiresKey: boolean;
   /** How long the server keeps answers, and for how long a lost call blocks its key; `null` if that is not known. */
@@ -60,6 +62,8 @@ export function missingNeed(
       return target.otherPath === null ? "needs --other-path" : null;
     case "other-caller":
       return target.otherCaller === null ? "needs --caller and --other-caller" : null;
+    case "signed":
+      return target.isSigned && hasOrigin ? null : "needs --signed and --origin-port";
     case "requires-key":
       return isKeyRequired ? null : "the server does not say that it requires a key: needs --requires-key";
   }

@@ -6,9 +6,13 @@ import type { AddressInfo } from "node:net";
 import type { CaseBehaviour, ObservedCall, CallBehaviour } from "./case.ts";
 import { promiseWithResolvers } from "./http.ts";
 import type { HeaderPair } from "./http-response.ts";
+import { makePlatforms, type SigningPlatforms } from "./platforms.ts";
 
 export interface TestOrigin {
   readonly port: number;
+  /** Where it listens. */
+  readonly url: string;
+  readonly platforms: SigningPlatforms;
   expect(token: string, behaviour: CaseBehaviour): CaseExpectation;
   /** Refuses connections, and breaks those that are open. */
   down(): Promise<void>;
@@ -35,7 +39,13 @@ interface Expected extends CaseExpectation {
 /** Rejects if the port is taken. */
 export async function startOrigin(host: string, wantedPort: number): Promise<TestOrigin> {
   const cases = new Map<string, Expected>();
+  const platforms = makePlatforms();
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
+    const document = platforms.documents.get(request.url ?? "");
+    if (document !== undefined) {
+      response.writeHead(200, { "Content-Type": "application/json" }).end(document);
+      return;
+    }
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("error", () => undefined);
@@ -51,6 +61,8 @@ export async function startOrigin(host: string, wantedPort: number): Promise<Tes
     });
   return {
     port,
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    platforms,
     expect(token, behaviour) {
       const [released, first] = [promiseWithResolvers<void>(), promiseWithResolvers<void>()];
       const expected: Expected = {

@@ -5,7 +5,7 @@ import type { CallBehaviour, CaseObservation, ConformanceCase, OriginBehaviour }
 import { callCount, type CaseFinding, firstVerdict, replySummary, wholeAnswerOf } from "../findings.ts";
 import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep } from "./define.ts";
 import { callText, type JsonMembers, messageIn, respondsWith, rpcAnswer, rpcSending, valueIn } from "./rpc-findings.ts";
-import { ucpErrorFinding, UCP_REPLAYS as REPLAYS } from "./ucp.ts";
+import { ucpErrorFinding, UCP_REPLAYS as REPLAYS } from "./ucp-findings.ts";
 
 const COPIES = 10;
 const META = { meta: { "idempotency-key": "{key}" } };

@@ -2,42 +2,18 @@
 // HTTP, shopping/checkout/rest.md. Where they are silent (a key in flight), either answer passes.
 
 import type { CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
-import {
-  callCount,
-  type CaseFinding,
-  firstVerdict,
-  isSame,
-  isSuccess,
-  problemOf,
-  replySucceeds,
-  replySummary,
-  wholeAnswerOf,
-} from "../findings.ts";
+import { callCount, firstVerdict, isSame, isSuccess, replySucceeds } from "../findings.ts";
 import { areTwoOperations } from "./acp-findings.ts";
 import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep, shouldCase, twiceSteps } from "./define.ts";
-import type { JsonMembers } from "./rpc-findings.ts";
+import { isUcpError, UCP_REPLAYS } from "./ucp-findings.ts";
+import { UCP_SIGNATURES } from "./ucp-signatures.ts";
 
-export const UCP_REPLAYS = "Replay Protection";
 const DAY_S = 86_400;
 /** An HTTP date has whole seconds. */
 const ROUNDING_S = 2;
 const COPIES = 10;
 
 const body = (text: string): OriginBehaviour => ({ body: { text } });
-
-/** An error of the protocol: a text of its own beside its code. */
-const isUcpError = (seen: CaseObservation, name: string, status: number, code?: string) => (): CaseFinding => {
-  const answer = wholeAnswerOf(seen, name);
-  if (answer === null || answer.status !== status) return `got ${replySummary(seen, name)}, not ${status}`;
-  return ucpErrorFinding(problemOf(answer), code);
-};
-
-export function ucpErrorFinding(error: JsonMembers | null, code: string | undefined): CaseFinding {
-  if (error === null) return "the error is no JSON object";
-  if (typeof error["code"] !== "string" || typeof error["content"] !== "string")
-    return "the error has not the members code and content";
-  return code === undefined || error["code"] === code ? null : `the error has not the code ${code}`;
-}
 
 const oneOperation = (seen: CaseObservation) =>
   firstVerdict(
@@ -144,6 +120,7 @@ export const UCP: readonly ConformanceCase[] = [
     script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
     judge: (seen) => firstVerdict(replySucceeds(seen, "again", "the next try"), callCount(seen, 1)),
   }),
+  ...UCP_SIGNATURES,
 ];
 
 function keptFor(seen: CaseObservation, leastS: number) {

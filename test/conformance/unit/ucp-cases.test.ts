@@ -86,6 +86,26 @@ const HTTP: Observations = {
   "cut.complete": { good: [seen({ again: OK })], bad: [seen({ again: OK }, 2), seen({ again: problem(409) })] },
 };
 
+const faulty = (status: number, code: string) => ({
+  good: [seen({ first: problem(status, { code, content: "no" }) }, 0)],
+  bad: [
+    seen({ first: problem(status, { code, content: "no" }) }),
+    seen({ first: problem(status, { code: "other", content: "no" }) }, 0),
+    seen({ first: problem(422, { code, content: "no" }) }, 0),
+    seen({ first: OK }),
+  ],
+});
+
+const SIGNED: Observations = {
+  "sign.client": twice,
+  "sign.again": same,
+  "sign.rotated": same,
+  "sign.wba": same,
+  "sign.missing": faulty(401, "signature_missing"),
+  "sign.digest": faulty(400, "digest_mismatch"),
+  "sign.coverage": faulty(401, "signature_invalid"),
+};
+
 function message(id: unknown, member: object, status = 200): RequestReply {
   return reply(status, JSON.stringify({ jsonrpc: "2.0", id, ...member }));
 }
@@ -155,7 +175,7 @@ const OVER_MCP: Observations = {
 };
 
 describe.each([
-  ["UCP", UCP, HTTP],
+  ["UCP", UCP, { ...HTTP, ...SIGNED }],
   ["UCP over MCP", UCP_MCP, OVER_MCP],
 ] as const)("the cases for %s", (_name, cases, observations) => {
   it("have unique ids, each with observations", () => {

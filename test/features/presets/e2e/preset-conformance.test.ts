@@ -4,7 +4,8 @@ import * as v from "valibot";
 import { expect, it } from "vitest";
 import { startOnceway } from "../../../support/command-line.ts";
 import { freePort } from "../../../support/ports.ts";
-import { removeGateway, startGateway } from "../../../support/e2e/scene.ts";
+import { makeStateDir, startWorkerd } from "../../../support/gateway.ts";
+import { removeGateway } from "../../../support/e2e/scene.ts";
 
 const RETENTION = "6s";
 const SHORT = { timeout: "1s", lock: "2s", unknown: "retry" };
@@ -26,7 +27,16 @@ async function conform(
   more: readonly string[] = [],
 ): Promise<readonly string[]> {
   const port = await freePort();
-  const gateway = await startGateway(`http://127.0.0.1:${port}`, { shards: 2 }, [{ path: `${path}/*`, ...route }]);
+  const gateway = await startWorkerd({
+    stateDir: await makeStateDir(),
+    vars: {
+      IDEMPOTENCY: { origin: `http://127.0.0.1:${port}`, shards: 2 },
+      // feature: identities begins
+      IDENTITIES: { platform: { signature: { trust: [`http://127.0.0.1:${port}/platforms/*`] } } },
+      // feature: identities ends
+      ROUTES: [{ path: `${path}/*`, ...route }],
+    },
+  });
   try {
     const where = ["--path", path, "--origin-port", String(port), "--profile", profile, "--json"];
     const { stdout } = await startOnceway(["conformance", gateway.url, ...where, ...more]).outcome;
@@ -76,15 +86,32 @@ it("passes whole with the preset for MCP, in one line", async () => {
 const HELD = { unknown: "hold" };
 
 it("passes whole with the preset for UCP; without it, four MUST fail", async () => {
-  expect(await conform("ucp", "/checkout-sessions", { preset: "ucp", ...HELD })).toEqual([]);
+  const unsigned = ["client", "again", "rotated", "wba", "missing", "digest", "coverage"].map(
+    (name) => `sign.${name} skipped`,
+  );
+  expect(await conform("ucp", "/checkout-sessions", { preset: "ucp", ...HELD })).toEqual(unsigned);
   expect(await conform("ucp", "/checkout-sessions", HELD)).toEqual([
     "bytes.other failed",
     "body.shape failed",
     "key.required failed",
     "scope.operation failed",
     "life.48h failed",
+    ...unsigned,
   ]);
 });
+
+// feature: identities begins
+it("passes whole where platforms are known by their signatures alone; where they are not, one gets the answer of another", async () => {
+  const signed = { preset: "ucp", ...HELD, scope: ["identity:platform", "path"] };
+  expect(await conform("ucp", "/checkout-sessions", signed, ["--signed"])).toEqual([]);
+  expect(await conform("ucp", "/checkout-sessions", { preset: "ucp", ...HELD }, ["--signed"])).toEqual([
+    "sign.client failed",
+    "sign.missing failed",
+    "sign.digest failed",
+    "sign.coverage failed",
+  ]);
+});
+// feature: identities ends
 
 it("passes whole with the preset for UCP over MCP; without it, five MUST fail", async () => {
   expect(await conform("ucp-mcp", "/mcp", { preset: "ucp-mcp", ...HELD })).toEqual([]);
