@@ -32,6 +32,7 @@ import {
 } from "../../kernel/request/monitor-url.ts";
 import { problemResponse } from "../../kernel/request/problem-response.ts";
 import { isWholeScope } from "../../kernel/request/record-name.ts";
+import { hasScopeInBody } from "../../kernel/request/scope-in-body.ts";
 import { countFor } from "../../kernel/request/scope.ts";
 import type { RecordLabel } from "../../kernel/store/label.ts";
 import type { KeyReport } from "./key-report.ts";
@@ -108,8 +109,9 @@ async function answerKeyQuestion(
   const echo = writeKey(key);
   const scopes = readScopes(caller, await kernel.proveCaller(caller));
   if ("problem" in scopes) return problemResponse(scopes.problem, echo);
-  // Whoever shares a scope with strangers would learn what became of their keys, or end them.
-  const named = isWholeScope(scopes.scope) ? askedScopes(scopes, asked) : null;
+  // Whoever shares a scope with strangers would learn what became of their keys, or end them. And nobody can say of a key without its request's body what
+  // became of it where the body says, or said, whose it is: a record in an older scope would be overlooked, and a new key called safe.
+  const named = isWholeScope(scopes.scope) && !hasScopeInBody(route) ? askedScopes(scopes, asked) : null;
   if (named === null) return problemResponse(NOT_KNOWN, echo);
   // What it gives up would be an operation, not a key: the next equal request may be meant as another.
   if (method === "DELETE" && asked.isFromContent) return problemResponse(NOT_GIVEN_UP, echo);

@@ -20,6 +20,7 @@ beforeAll(async () => {
     { path: "/off/*", look_up: false },
     { path: "/shared/*", scope: ["none"] },
     { path: "/two/*", scope: ["header:authorization", "header:x-account"] },
+    { path: "/moved/*", previous_scope: [["header:authorization", "json:/account"]] },
   ]);
 });
 afterAll(() => scene.close());
@@ -131,6 +132,14 @@ describe("the README", () => {
 describe("a client gives its key up", () => {
   const abandon = (path: string, key: string, headers = ALICE): Promise<RawResponse> =>
     ask(addressOf(path, key), headers, "DELETE");
+
+  it("not where a body said whose it was: a record in that older scope would be overlooked, and a new key act again", async () => {
+    const key = freshKey();
+    const gone = await abandon("/moved/pay", key);
+    expect([gone.status, jsonOf(gone)]).toEqual([404, expect.objectContaining({ code: "key-not-known" })]);
+    expect(await toldOf("/moved/pay", key)).toMatchObject({ code: "key-not-known", safeNewKey: false });
+    expect((await scene.send({ path: "/moved/pay", key, headers: ALICE })).status).toBe(201);
+  });
 
   it("that nobody has seen: a request that comes late is not sent, whatever it says", async () => {
     const key = freshKey();
