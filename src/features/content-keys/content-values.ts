@@ -4,7 +4,7 @@
 import type { KeyPart } from "../../kernel/config/key-source.ts";
 import { findInForm, findInQuery } from "../../kernel/request/form-fields.ts";
 import { scanJson } from "../../kernel/request/json.ts";
-import { nodeAt, valueOf } from "../../kernel/request/json-pointer.ts";
+import { certainNodeAt, valueOf } from "../../kernel/request/json-pointer.ts";
 import type { JsonNode } from "../../kernel/request/json.ts";
 import { type InvalidKey, invalidKey, MAX_VALUE_LENGTH } from "../../kernel/request/key.ts";
 import {
@@ -76,7 +76,7 @@ function* valuesAt(
         if (root === null || !ofType(part)) return ABSENT;
         return typeof root === "string"
           ? unreadJson(root, part, headers, body)
-          : jsonText(nodeAt(root, part.tokens), part);
+          : jsonText(certainNodeAt(root, part.tokens), part);
       case "graphql":
         return ABSENT;
     }
@@ -89,9 +89,10 @@ function field(value: Parameters<typeof fieldValue>[0], part: KeyPart): PartValu
 }
 
 /** In the canonical form, in which text and numbers differ. `null` and an empty text name nothing. */
-function jsonText(node: JsonNode | "repeated" | null, part: KeyPart): PartValue {
-  if (node === null || (node !== "repeated" && isNothing(node))) return ABSENT;
-  if (node === "repeated") return jsonValue([{ kind: "repeated" }], part);
+function jsonText(node: JsonNode | "ambiguous" | null, part: KeyPart): PartValue {
+  if (node === "ambiguous")
+    return wrongKey(part, "can be read in more than one way: send each name once, in one case.");
+  if (node === null || isNothing(node)) return ABSENT;
   if (node.canonical !== null) return { kind: "text", text: node.canonical };
   if (node.kind === "array" || node.kind === "object") {
     return wrongKey(part, "has a value in it that not all programs read alike.");

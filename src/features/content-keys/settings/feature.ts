@@ -163,6 +163,7 @@ function contentKeyProblems({ inForce, hasResponses }: PlacedRules<ContentKeySet
   return [
     ...sharedScope(inForce),
     ...shortWindow(inForce, content),
+    ...longWindow(inForce, content),
     ...rememberedKey(inForce),
     ...uncomparedRequest(inForce, content),
     ...forwardedKey(inForce),
@@ -188,6 +189,25 @@ function shortWindow(
     `has window = "${formatDuration(windowMs)}", which must exceed lock (${formatDuration(all.lock)}): ` +
     `write window = "${formatDuration(Math.min(MAX_WINDOW_MS, Math.max(MIN_WINDOW_MS, 2 * all.lock)))}", or a shorter lock`;
   return [{ path: `${place("key_from", "lock")}.key_from`, code: "settings-contradict", message }];
+}
+
+/** An equal request would act again within the window, after one that may have acted. */
+function longWindow(
+  { all, isKnown, place }: InForce<ContentKeySettings>,
+  { windowMs }: ContentKey,
+): readonly ConfigProblem[] {
+  if (!isKnown("unknown_retention") || all.unknown_retention >= windowMs) return [];
+  const message =
+    `must not be shorter than the window of key_from (${formatDuration(windowMs)}), or an equal request acts again after one whose outcome is unknown: ` +
+    `write unknown_retention = "365d", or a shorter window`;
+  return [
+    {
+      path: `${place("unknown_retention", "key_from")}.unknown_retention`,
+      code: "settings-contradict",
+      message,
+      fix: valueFix("365d"),
+    },
+  ];
 }
 
 /** Its window is all that an equal request has to wait for. */

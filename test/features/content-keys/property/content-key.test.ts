@@ -106,6 +106,17 @@ describe("a key from content", () => {
     );
   });
 
+  it("is refused where readers may take a member for either of two", async () => {
+    for (const text of [
+      '{"order":1,"order":2,"amount":1}',
+      '{"order":1,"Order":2,"amount":1}',
+      '{"Order":1,"amount":1}',
+    ]) {
+      const values = await readMembers([ORDER, AMOUNT], PLACES, encoder.encode(text), null);
+      expect(values).toMatchObject({ kind: "invalid", reason: expect.stringContaining("/order") });
+    }
+  });
+
   it("names no record of a client's own key: not with its text, nor in any scope", async () => {
     const scope = fc
       .array(fc.tuple(fc.string(), fc.option(fc.oneof(fc.string(), fc.constant("content")))), { maxLength: 3 })

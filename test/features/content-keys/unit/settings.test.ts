@@ -90,6 +90,12 @@ describe("what it contradicts", () => {
       { lock: "1m" },
       'which must exceed lock (60s): write window = "2m"',
     ],
+    [
+      "an unknown outcome that is dropped within the window",
+      { window: "24h" },
+      { retention: "10m", unknown_retention: "10m" },
+      "unknown_retention: must not be shorter than the window of key_from (24h)",
+    ],
     ["remember", {}, { remember: "30d" }, "remember: does not go with keys from content"],
     [
       "a request of which no body counts",
