@@ -49,12 +49,17 @@ export async function keyHash(key: string): Promise<string> {
 
 /** Whether each part of the scope has a value, and one of them shows a caller, so that no stranger shares it. */
 export function isWholeScope(scope: readonly (string | null)[]): boolean {
-  return isSomebody(scope) && scope.every((value, at) => at % 2 === 0 || value !== null);
+  return isSomebody(scope) && scope.every((value, at) => at % 2 === 0 || isValue(value));
 }
 
 /** Whether the scope's values show a caller: not if it is shared by strangers (`["none"]`, or the request has no part of it that shows one). */
 export function isSomebody(scope: readonly (string | null)[]): boolean {
-  return callerValues(scope).some((value, at, { [at - 1]: name }) => at % 2 === 1 && value !== null && name !== "host");
+  return callerValues(scope).some((value, at, { [at - 1]: name }) => at % 2 === 1 && isValue(value) && name !== "host");
+}
+
+/** An empty credential is anybody's: `Authorization:` without a value, a cookie that was cleared. */
+function isValue(value: string | null): boolean {
+  return value !== null && value !== "";
 }
 
 /** The names and values of the parts that are the caller's, without those that say what the request is about. */

@@ -45,6 +45,13 @@ describe("readScope", () => {
     expect(isWholeScope(["header:authorization", "a", "json:/account", null])).toBe(false);
   });
 
+  it("shows nobody by a credential that is empty, which strangers have in common", () => {
+    const nobody = valuesOf({ authorization: "", cookie: "session=" }, [header, cookie]);
+    expect([isSomebody(nobody), isWholeScope(nobody)]).toEqual([false, false]);
+    const half = valuesOf({ authorization: "Bearer a", cookie: "session=" }, [header, cookie]);
+    expect([isSomebody(half), isWholeScope(half)]).toEqual([true, false]);
+  });
+
   it("counts a caller's new keys together, whatever path and value they are for", async () => {
     const countIn = (scope: ScopeValues) => countFor("LIMIT", scope, new Headers());
     const caller = ["header:authorization", "a"] as const;
