@@ -128,6 +128,7 @@ const REPLAYS = "Replay Protection";
 
 const UCP: readonly ProtocolRule[] = [
   takesMethods(REPLAYS, ["POST", "PUT", "PATCH", "DELETE"]),
+  needsKey("checkout/rest"),
   takesKeys(REPLAYS, UCP_KEYS, "a key has 22 characters or more, or is a UUID"),
   hasScope(REPLAYS, ["path"], "the same key for another type of operation is another key"),
   compares(

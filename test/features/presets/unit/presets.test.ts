@@ -140,6 +140,7 @@ describe("a written setting that breaks a rule", () => {
 
   it.each<[string, object, string, string]>([
     ["ucp", { methods: ["POST"] }, "methods", "UCP Replay Protection"],
+    ["ucp", { key: "optional" }, "key", "UCP checkout/rest"],
     ["ucp", { key_format: { min: 40 } }, "key_format", "UCP Replay Protection"],
     ["ucp", { scope: ["header:authorization"] }, "scope", "UCP Replay Protection"],
     ["ucp", { fingerprint: { body: "json" } }, "fingerprint", "UCP Replay Protection"],
