@@ -41,7 +41,7 @@ export const editReplay: EditReplay = async (answer, to) => {
   const { body, headers, status } = answer;
   if (callId === null) return answer;
   // Who has waited for an attempt that was refused gets its answer, which is nobody's result.
-  const own = headers.has(REPLAYED_HEADER) ? to : { ...to, members: [] };
+  const own = to.members.length === 0 || headers.has(REPLAYED_HEADER) ? to : { ...to, members: [] };
   const type = (headers.get("content-type") ?? "").split(";", 1).join("").trim().toLowerCase();
   const isStream = type === "text/event-stream";
   if (body === null || (!isStream && !/^application\/(?:[^\s]+\+)?json$/.test(type))) {

@@ -114,7 +114,7 @@ function stringAt(text: string, place: JsonPlace): string | null {
 /** An id of `null` is none: a response to it would answer nobody (JSON-RPC 2.0, section 5). */
 function idAt(text: string, id: FoundPlace): string | null {
   if (id === null || id === "ambiguous" || (id.kind !== "string" && id.kind !== "number")) return null;
-  return copiedText(text.slice(id.from, id.to));
+  return copiedText(text, id);
 }
 
 /** Some servers take a name in another case, or with spaces around it. */

@@ -20,7 +20,7 @@ import {
   unreadableFor,
 } from "../../kernel/request/key-places.ts";
 import { repeatedValues } from "../../kernel/request/repeated-values.ts";
-import type { Route } from "../../kernel/config/resolved.ts";
+import type { ReplaySet, Route } from "../../kernel/config/resolved.ts";
 import { WHOLE_BODY_BYTES } from "../../kernel/request/message.ts";
 import { MAX_VALUE_LENGTH } from "../../kernel/request/key.ts";
 import { type ChosenRoute, chooseRoute, mayBeProtected } from "./choose-route.ts";
@@ -98,7 +98,8 @@ async function withKey(
   const found = await findKey(route, { headers, search: url.search }, values);
   switch (found.kind) {
     case "key": {
-      const members = await replayMembers(route, body, request);
+      const sets = route.jsonrpc?.replaySet ?? [];
+      const members = sets.length === 0 ? [] : await replayMembers(sets, body, request);
       return {
         kind: "keyed",
         intent: { kind: "exchange", request, headers, url, route, key: found, edits: { callId, members } },
@@ -115,8 +116,11 @@ async function withKey(
 }
 
 /** What a replay has for this call, as far as its body says it. */
-async function replayMembers({ jsonrpc }: Route, body: HeldBody, caller: Request): Promise<readonly SetMember[]> {
-  const sets = jsonrpc?.replaySet ?? [];
+async function replayMembers(
+  sets: readonly ReplaySet[],
+  body: HeldBody,
+  caller: Request,
+): Promise<readonly SetMember[]> {
   const pointers = sets.flatMap((set) => ("from" in set ? [set.from] : []));
   const values = await repeatedValues({ pointers }, body, caller);
   return sets.map((set) => ({

@@ -76,10 +76,14 @@ export function textOfJson(body: Uint8Array): string | null {
   }
 }
 
-/** A part of a text that does not hold the whole text in memory: for values that outlive it. */
-export function copiedText(part: string): string {
-  return decoder.decode(encoder.encode(part));
+/** What stands at a place. It does not hold a large text in memory, so it may outlive the text. */
+export function copiedText(text: string, { from, to }: JsonPlace): string {
+  const part = text.slice(from, to);
+  return text.length <= SLICE || part.length <= COPIED_LENGTH ? part : decoder.decode(encoder.encode(part));
 }
+
+/** The runtime copies as much of a text itself. */
+const COPIED_LENGTH = 12;
 
 /** Pauses after each slice of its work. */
 export function* findPlaces(

@@ -71,7 +71,12 @@ export type JsonUse = "compared" | "searched";
 export function* scanJson(body: Uint8Array, use: JsonUse): Generator<undefined, JsonNode | UnreadJson> {
   if (body.byteLength > MAX_JSON_BYTES) return "too large";
   const text = decoded(body);
-  if (text === null) return "not JSON";
+  return text === null ? "not JSON" : yield* scanText(text, use);
+}
+
+/** The same of a text, which may have as many UTF-16 code units. */
+export function* scanText(text: string, use: JsonUse): Generator<undefined, JsonNode | UnreadJson> {
+  if (text.length > MAX_JSON_BYTES) return "too large";
   const scanner = createScanner(text);
   const open: Open[] = [];
   let expected: Expected = "value";

@@ -30,7 +30,7 @@ export async function repeatedValues(
     pointers.flatMap((pointer, index) => {
       const place = places[index] ?? null;
       const isShort = place !== null && place !== "ambiguous" && place.to - place.from <= MAX_REPEATED_LENGTH;
-      return isShort ? [[pointer, copiedText(text.slice(place.from, place.to))] as const] : [];
+      return isShort ? [[pointer, copiedText(text, place)] as const] : [];
     }),
   );
 }

@@ -7,7 +7,7 @@ import { bodyPartsOf } from "../config/scope-part.ts";
 import type { ClientProblem } from "../record/problem.ts";
 import type { HeldOrFlowing } from "./body.ts";
 import type { HeadersView } from "./headers.ts";
-import { MAX_JSON_BYTES, MAX_JSON_DEPTH, type JsonNode, scanJson, type UnreadJson } from "./json.ts";
+import { MAX_JSON_BYTES, MAX_JSON_DEPTH, type JsonNode, scanText, type UnreadJson } from "./json.ts";
 import { findPlaces, textOfJson } from "./json-places.ts";
 import { bodySlicer, unreadableFor } from "./key-places.ts";
 import { WHOLE_BODY_BYTES } from "./message.ts";
@@ -63,15 +63,13 @@ function* valuesIn(
   const values: FoundValue[] = [];
   for (const place of places) {
     if (place === null || place === "ambiguous") values.push(place);
-    else values.push(yield* scanJson(encoder.encode(text.slice(place.from, place.to)), "compared"));
+    else values.push(yield* scanText(text.slice(place.from, place.to), "compared"));
   }
   return values;
 }
 
 /** `null`: nothing. */
 type FoundValue = JsonNode | UnreadJson | "ambiguous" | null;
-
-const encoder = new TextEncoder();
 
 function partOf(found: FoundValue, name: string): JsonPart {
   if (found === null) return { value: null };
