@@ -42,6 +42,32 @@ function needsKey(rule: string): ProtocolRule {
   };
 }
 
+function makesNoKey(rule: string): ProtocolRule {
+  const what = "a request without a key is rejected, and gets none from its content";
+  return { setting: "key_from", rule, isBroken: ({ contentKey }) => contentKey !== null, what };
+}
+
+/** `tools`: some that change something. */
+function needsKeyFor(rule: string, tools: readonly string[], what: string): ProtocolRule {
+  const isBroken = ({ jsonrpc }: Route): boolean =>
+    jsonrpc !== null && jsonrpc.optional.map(ofPattern).some((optional) => tools.some((tool) => optional.test(tool)));
+  return { setting: "jsonrpc", rule, isBroken, what };
+}
+
+/** `*` is any text. */
+function ofPattern(pattern: string): RegExp {
+  return new RegExp(`^${pattern.replaceAll(/\W/g, (sign) => (sign === "*" ? ".*" : `\\${sign}`))}$`, "s");
+}
+
+function rejectsDuplicates(rule: string): ProtocolRule {
+  return {
+    setting: "duplicate",
+    rule,
+    isBroken: ({ rules }) => rules.duplicate !== "reject",
+    what: "a request whose key is in flight gets 409 at once",
+  };
+}
+
 /** `examples`: keys that the protocol allows. */
 function takesKeys(rule: string, examples: readonly string[], what: string): ProtocolRule {
   const isBroken = ({ keyFormat: { min, max, pattern } }: Route): boolean =>
@@ -99,6 +125,7 @@ const A_DAY = "keys live for 24 hours or more";
 const ACP: readonly ProtocolRule[] = [
   takesMethods("6.1", ["POST"]),
   needsKey("6.1"),
+  makesNoKey("6.1"),
   takesKeys("6.1", OPAQUE_KEYS, "a key is an opaque text of up to 255 characters"),
   hasScope("6.1", ["path"], "the same key on another path is another key"),
   compares(
@@ -107,6 +134,7 @@ const ACP: readonly ProtocolRule[] = [
     "requests are equal if their JSON bodies are, whatever their headers",
   ),
   hasShape("6.1 and 6.4", "acp"),
+  rejectsDuplicates("6.4"),
   keepsNo5xx("6.5"),
   livesFor("6.6", 24, A_DAY),
   forgets("6.6"),
@@ -119,6 +147,7 @@ const ACP_MCP: readonly ProtocolRule[] = [
   takesKeys("6.1", OPAQUE_KEYS, "a key is an opaque text of up to 255 characters"),
   hasScope("6.1", OPERATION, ANOTHER_CHECKOUT),
   hasShape("6.1 and 6.4", "acp-mcp"),
+  rejectsDuplicates("6.4"),
   keepsNo5xx("6.5"),
   livesFor("6.6", 24, A_DAY),
   forgets("6.6"),
@@ -129,6 +158,7 @@ const REPLAYS = "Replay Protection";
 const UCP: readonly ProtocolRule[] = [
   takesMethods(REPLAYS, ["POST", "PUT", "PATCH", "DELETE"]),
   needsKey("checkout/rest"),
+  makesNoKey("checkout/rest"),
   takesKeys(REPLAYS, UCP_KEYS, "a key has 22 characters or more, or is a UUID"),
   hasScope(REPLAYS, ["path"], "the same key for another type of operation is another key"),
   compares(
@@ -141,6 +171,8 @@ const UCP: readonly ProtocolRule[] = [
 ];
 
 const UCP_MCP: readonly ProtocolRule[] = [
+  needsKey("checkout/mcp"),
+  needsKeyFor("checkout/mcp", ["complete_checkout", "cancel_checkout"], "complete_* and cancel_* need a key"),
   takesKeys(REPLAYS, UCP_KEYS, "a key has 22 characters or more, or is a UUID"),
   hasScope(REPLAYS, OPERATION, ANOTHER_CHECKOUT),
   hasShape("checkout/mcp", "ucp-mcp"),
@@ -153,6 +185,12 @@ const ADCP_UNCOMPARED = ["context", "governance_context", "push_notification_con
 );
 
 const ADCP: readonly ProtocolRule[] = [
+  needsKey("Idempotency"),
+  needsKeyFor(
+    "Idempotency",
+    ["create_media_buy", "update_media_buy", "sync_creatives", "activate_signal"],
+    "every tool that changes something needs a key",
+  ),
   takesKeys("rule 1", ADCP_KEYS, "a key has 16 to 255 characters"),
   hasScope("Idempotency", ["json:/params/arguments/account"], "the same key for another account is another key"),
   compares(
@@ -184,6 +222,16 @@ function isExcluded(pointer: string): boolean {
   return ADCP_UNCOMPARED.includes(pointer) || /\/idempotency[_-]?key$/i.test(pointer);
 }
 
+/** MCP has no keys, so no rule about them. Its clients read an error only as a response of JSON-RPC, and wait for one otherwise. */
+const MCP: readonly ProtocolRule[] = [
+  {
+    setting: "problems",
+    rule: "basic, responses",
+    isBroken: ({ problemShape }) => problemShape === null || ["acp", "ucp"].includes(problemShape.name),
+    what: "errors are responses of JSON-RPC, for which the official clients wait",
+  },
+];
+
 const RULES: Readonly<Record<PresetName, readonly ProtocolRule[]>> = {
   none: [],
   acp: ACP,
@@ -192,8 +240,7 @@ const RULES: Readonly<Record<PresetName, readonly ProtocolRule[]>> = {
   ucp: UCP,
   "ucp-mcp": UCP_MCP,
   adcp: ADCP,
-  // MCP has no rule about keys that a setting could break.
-  mcp: [],
+  mcp: MCP,
 };
 
 function rulesOf(name: string | null): readonly ProtocolRule[] {

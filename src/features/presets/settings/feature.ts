@@ -39,15 +39,11 @@ export const presetsSettings: FeatureSettings<PresetSettings> = {
 function unknownProblems({ all, source, isKnown, place }: InForce<PresetSettings>): readonly ConfigProblem[] {
   if (!isKnown("preset", "unknown", "verify")) return [];
   const preset = presetNamed(all.preset);
-  if (
-    preset === null ||
-    Object.hasOwn(preset.settings, "unknown") ||
-    source("unknown") !== null ||
-    source("verify") !== null
-  )
-    return [];
-  // An answer to GET is no response to a call.
-  const asked = Object.hasOwn(preset.settings, "jsonrpc") ? "" : ', "verify" with verify (the API is asked)';
+  if (preset === null || Object.hasOwn(preset.settings, "unknown") || source("unknown") !== null) return [];
+  // An answer to GET is no response to a call, so what `IDEMPOTENCY` asks for other routes decides nothing here.
+  const isCall = Object.hasOwn(preset.settings, "jsonrpc");
+  if (!isCall && source("verify") !== null) return [];
+  const asked = isCall ? "" : ', "verify" with verify (the API is asked)';
   const message =
     `must be written with preset = "${all.preset}", because a lost call may have charged, and a fresh attempt, as ${preset.protocol} wants it, charges twice: ` +
     `write unknown = "hold" (a person decides)${asked}, or "retry" (only if twice does no harm)`;

@@ -78,6 +78,14 @@ describe("what nobody may leave open beside a preset", () => {
     expect([problem?.path, problem?.message]).toEqual(["ROUTES[0].unknown", expect.not.stringContaining("verify")]);
   });
 
+  it("is not decided by what the API is asked about other routes", () => {
+    const defaults = { ...ORIGIN, verify: "/by-key/{key}" };
+    const found = problemsOf({ IDEMPOTENCY: defaults, ROUTES: [{ path: "/mcp", preset: "adcp" }] });
+    expect(found.map(({ path }) => path)).toContain("ROUTES[0].unknown");
+    const route = { path: "/mcp", preset: "adcp", unknown: "hold" };
+    expect(routeIn(route, defaults).rules.policy.unknown).toBe("hold");
+  });
+
   it("refuses a version that there is not", () => {
     const preset = "acp@2025-01-01";
     expect(problemsOf({ ROUTES: [{ ...ACP, preset }] }).map(({ path }) => path)).toEqual(["ROUTES[0].preset"]);
@@ -129,6 +137,10 @@ describe("a written setting that breaks a rule", () => {
     [{ fingerprint: { body: "bytes" } }, "fingerprint", "6.2"],
     [{ fingerprint: { body: "json", headers: ["x-a"] } }, "fingerprint", "6.2"],
     [{ problems: "rfc9457" }, "problems", "6.1 and 6.4"],
+    // feature: content-keys begins
+    [{ key_from: [{ digest: "request", window: "10m", repeat: "replay" }] }, "key_from", "6.1"],
+    // feature: content-keys ends
+    [{ duplicate: "wait" }, "duplicate", "6.4"],
     [{ refused: [503] }, "refused", "6.5"],
     [{ retention: "1h" }, "retention", "6.6"],
     [{ remember: "30d" }, "remember", "6.6"],
@@ -153,6 +165,13 @@ describe("a written setting that breaks a rule", () => {
     ["ucp-mcp", { scope: ["header:authorization"] }, "scope", "UCP Replay Protection"],
     ["ucp-mcp", { problems: "acp-mcp" }, "problems", "UCP checkout/mcp"],
     ["ucp-mcp", { retention: "1h" }, "retention", "UCP Replay Protection"],
+    ["acp-mcp", { duplicate: "wait" }, "duplicate", "ACP 6.4"],
+    ["ucp-mcp", { key: "optional" }, "key", "UCP checkout/mcp"],
+    ["ucp-mcp", { jsonrpc: { optional: ["*_checkout"] } }, "jsonrpc", "UCP checkout/mcp"],
+    ["mcp", { problems: "rfc9457" }, "problems", "MCP basic, responses"],
+    ["mcp", { problems: "acp" }, "problems", "MCP basic, responses"],
+    ["adcp", { key: "optional" }, "key", "AdCP Idempotency"],
+    ["adcp", { jsonrpc: { optional: ["get_*", "sync_*"] } }, "jsonrpc", "AdCP Idempotency"],
     ["adcp", { key_format: { max: 64 } }, "key_format", "AdCP rule 1"],
     ["adcp", { scope: ["header:authorization"] }, "scope", "AdCP Idempotency"],
     ["adcp", { fingerprint: { body: "json" } }, "fingerprint", "AdCP Payload equivalence"],
