@@ -6,8 +6,8 @@ import {
   answersFrom,
   isClean,
   isOutgrown,
-  isRefused,
   isResult,
+  mayFollow,
   livesUntil,
   mayBeUnkept,
   mayHaveChanged,
@@ -213,11 +213,11 @@ export function mismatch(world: World, record: RecordHistory): readonly Violatio
       }));
   }
   return record.arrivals.flatMap((arrival) => {
-    if (record.policy.takesOthers === true && isRefused(world, arrival)) return [];
     const livesTo = livesUntil(world, record, arrival);
     return record.exchanges.flatMap((exchange) => {
       const { ending, fingerprint, sentAt, endAt } = exchange;
       if (fingerprint === fingerprintOf(world, arrival) || sentAt < arrival.at || endAt >= livesTo) return [];
+      if (mayFollow(world, record, arrival, endAt)) return [];
       if (ending.kind === "none" || ending.code === "key-reused" || (!ending.complete && ending.origin === null))
         return [];
       if (isUnavailable(ending) && wasBroken(world, sentAt, endAt)) return [];

@@ -13,6 +13,7 @@ import {
   neighbours,
   fingerprintOf,
   saysAbsent,
+  mayFollow,
 } from "./facts.ts";
 import { wasBroken } from "./records.ts";
 import type { RecordHistory, Violation, World } from "./records.ts";
@@ -211,12 +212,12 @@ export function keysAreRemembered(world: World, record: RecordHistory): readonly
 
 /**
  * A record belongs to one request: no different request is forwarded under its key, unless its route takes others after a
- * refusal.
+ * refusal, or after an operator has said that nothing took effect.
  */
 export function noOtherRequest(world: World, record: RecordHistory): readonly Violation[] {
   return neighbours(record.arrivals)
     .filter(([earlier, later]) => later.at < livesUntil(world, record, earlier))
-    .filter(([earlier]) => record.policy.takesOthers !== true || !isRefused(world, earlier))
+    .filter(([earlier, later]) => !mayFollow(world, record, earlier, later.at))
     .filter(([earlier, later]) => fingerprintOf(world, earlier) !== fingerprintOf(world, later))
     .map(([earlier, later]) => ({
       rule: "mismatch",

@@ -60,6 +60,17 @@ export function mayHaveChanged({ outcome }: Decision): boolean {
   return outcome === "changed" || outcome === "lost";
 }
 
+/**
+ * Whether another request may be the next attempt of the key, `by` this time: the origin has refused the last one, or an operator has released the
+ * record.
+ */
+export function mayFollow(world: World, { policy, decisions }: RecordHistory, last: Arrival, by: number): boolean {
+  if (policy.takesOthers !== true) return false;
+  const isRelease = ({ action, sentAt, endAt }: Decision): boolean =>
+    action === "release" && endAt >= last.at && sentAt <= by;
+  return isRefused(world, last) || decisions.some((decision) => isRelease(decision) && mayHaveChanged(decision));
+}
+
 /** The client has cancelled the request, or may have. */
 export function mayHaveCancelled({ method, isStranger, ending }: Look): boolean {
   if (method !== "DELETE" || isStranger) return false;

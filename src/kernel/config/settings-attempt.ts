@@ -119,7 +119,7 @@ export const attemptTexts: TextsOf<typeof attemptSettings> = {
   after_refusal: {
     description:
       'Which request may be the next attempt of a key whose attempts were all refused: `"same"` the same one, `"any"` also another, such as a ' +
-      "payload that was corrected. Once an attempt may have acted, another request gets `key-reused`.",
+      "payload that was corrected. Once an attempt may have acted, another request gets `key-reused`, until an operator releases the record.",
     onChange: "applies at once",
   },
   on_store_failure: {

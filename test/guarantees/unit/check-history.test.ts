@@ -426,6 +426,22 @@ describe("a route that takes other requests after a refusal", () => {
     expectGood(story(asked("q1", 0, 40, reported(refused), JUDGED), refused, ...rest));
   });
 
+  it("lets another follow one that may have acted if an operator has released the record, and not before", () => {
+    const open = { ...refused, status: 291, step: "ambiguous" } as const;
+    const next = came(2, "q2", 1_600, JUDGED);
+    const history = [
+      asked("q1", 0, 40, reported(open), JUDGED),
+      open,
+      asked("q2", 1_590, 1_630, reported(next), other),
+      next,
+      acted(next),
+      asked("q9", 9_000, 9_010, replayed(next), { ...other, calm: true }),
+    ];
+    expectGood(story(...history, decided(-1, "release", 1_550)));
+    expectBad(story(...history, decided(-1, "release", 1_650)), "mismatch");
+    expectBad(story(...history, decided(-1, "release", 1_550, { outcome: "refused" })), "mismatch");
+  });
+
   it.each([
     ["may have acted", { status: 291, step: "ambiguous" }],
     ["was refused in a body that did not come whole", { lastAt: null }],

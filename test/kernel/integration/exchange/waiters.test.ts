@@ -16,7 +16,7 @@ import {
   RETENTION_MS,
   saidBy,
 } from "../../../support/integration/shard-bench.ts";
-import { eventually } from "../../../support/eventually.ts";
+import { eventually } from "../../../support/eventually.ts"; // feature: previous-shards
 
 afterEach(() => {
   vi.useRealTimers();
