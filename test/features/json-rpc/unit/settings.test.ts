@@ -60,8 +60,8 @@ describe("jsonrpc", () => {
       kind: "only",
       pointers: ["/params/arguments"],
     });
-    // feature: key-sources ends
   });
+  // feature: key-sources ends
 
   // feature: pages begins
   it("lets pages of other origins speak to an MCP server", () => {
