@@ -145,3 +145,33 @@ export const notRepeated = (seen: CaseObservation) => (): CaseFinding => {
   const calls = seen.calls?.length ?? 1;
   return calls <= 1 ? null : `the operation was processed ${timesText(calls)}, and no published policy says so`;
 };
+
+/** The repeated request got the first one's answer, and nothing was processed for it. */
+export const isOneOperation = (seen: CaseObservation): CaseVerdict =>
+  firstVerdict(
+    replySucceeds(seen, "first", "the first request"),
+    isSame(seen, "again", "first", "the repeated request"),
+    callCount(seen, 1),
+  );
+
+export const areTwoOperations = (seen: CaseObservation): CaseVerdict =>
+  firstVerdict(
+    replySucceeds(seen, "first", "the first request"),
+    replySucceeds(seen, "again", "the other one"),
+    notAlike(seen, "first", "again"),
+  );
+
+/** For how long the server says that it keeps answers. */
+export const keptFor = (seen: CaseObservation, leastS: number): CaseVerdict =>
+  firstVerdict(replySucceeds(seen, "first", "the request"), () => {
+    const seconds = seen.policy?.retentionSeconds ?? null;
+    if (seconds === null) return { skip: "the server does not say how long it keeps answers" };
+    return seconds + ROUNDING_S < leastS ? `answers are kept for ${seconds} s` : null;
+  });
+
+/** An HTTP date has whole seconds. */
+const ROUNDING_S = 2;
+
+/** One of these requests, at least, passes. */
+export const oneOf = (names: readonly string[], finding: (name: string) => () => CaseFinding) => (): CaseFinding =>
+  names.some((name) => finding(name)() === null) ? null : "none succeeded";

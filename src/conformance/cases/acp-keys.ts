@@ -1,10 +1,17 @@
 // ACP's rules about keys: what they are, whose they are, and which requests are equal (rfcs/rfc.agentic_checkout.md, 6.1, 6.2, 6.7).
 
 import type { ConformanceCase } from "../case.ts";
-import { callCount, firstVerdict, replySucceeds, wholeAnswerOf } from "../findings.ts";
+import {
+  areTwoOperations,
+  callCount,
+  firstVerdict,
+  isOneOperation,
+  replySucceeds,
+  wholeAnswerOf,
+} from "../findings.ts";
 import { headerValue } from "../http-response.ts";
-import { areTwoOperations, bodyPair, isAcpError, isAcpReplay, isAcpReuse } from "./acp-findings.ts";
 import { mustCase, sendStep } from "./define.ts";
+import { bodyPair, isAcpError, isAcpReuse } from "./commerce-findings.ts";
 
 export const ACP_KEYS: readonly ConformanceCase[] = [
   mustCase({
@@ -34,7 +41,7 @@ export const ACP_KEYS: readonly ConformanceCase[] = [
       sendStep("first", { key: [`{key}${"k!~".repeat(73)}`] }),
       sendStep("again", { key: [`{key}${"k!~".repeat(73)}`] }),
     ],
-    judge: isAcpReplay,
+    judge: isOneOperation,
   }),
   ...(
     [
@@ -42,7 +49,7 @@ export const ACP_KEYS: readonly ConformanceCase[] = [
       ["equal.number", "1.0 and 1 are the same number.", '{"a":1.0}', '{"a":1}'],
     ] as const
   ).map(([id, says, one, other]) =>
-    mustCase({ id, says, profile: "6.2", needs: ["origin"], script: bodyPair(one, other), judge: isAcpReplay }),
+    mustCase({ id, says, profile: "6.2", needs: ["origin"], script: bodyPair(one, other), judge: isOneOperation }),
   ),
   mustCase({
     id: "equal.headers",
@@ -57,7 +64,7 @@ export const ACP_KEYS: readonly ConformanceCase[] = [
         ],
       }),
     ],
-    judge: isAcpReplay,
+    judge: isOneOperation,
   }),
   ...(
     [

@@ -1,11 +1,14 @@
 // The Agentic Commerce Protocol's rules about idempotency: rfcs/rfc.agentic_checkout.md, section 6; section 5 of rfc.delegate_payment.md has the same.
 
-import type { ConformanceCase, OriginBehaviour } from "../case.ts";
+import type { ConformanceCase } from "../case.ts";
 import {
+  areTwoOperations,
   callCount,
   firstVerdict,
+  isOneOperation,
   isSame,
   isSuccess,
+  keptFor,
   markOf,
   replySucceeds,
   replySummary,
@@ -13,36 +16,21 @@ import {
   wholeAnswerOf,
 } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
-import { areTwoOperations, bodyPair, isAcpConflict, isAcpError, isAcpReplay, isAcpReuse } from "./acp-findings.ts";
-import { ACP_KEYS } from "./acp-keys.ts";
 import {
-  calledStep,
-  endStep,
-  lookStep,
+  burstStep,
+  COPY_NAMES,
+  cutSteps,
   mustCase,
-  openStep,
-  releaseStep,
   sendStep,
   settleStep,
   shouldCase,
   twiceSteps,
+  whileRunningSteps,
 } from "./define.ts";
+import { bodyPair, isAcpConflict, isAcpError, isAcpReuse } from "./commerce-findings.ts";
+import { ACP_KEYS } from "./acp-keys.ts";
 
 const DAY_S = 86_400;
-/** An HTTP date has whole seconds. */
-const ROUNDING_S = 2;
-const COPIES = 10;
-
-/** What a request gets while the first one with its key still runs. */
-const whileRunning = (wish?: OriginBehaviour): ConformanceCase["script"] => [
-  openStep("first"),
-  calledStep,
-  openStep("again", wish),
-  lookStep("again"),
-  releaseStep,
-  endStep("first"),
-  endStep("again"),
-];
 const shared = { profile: "6.4", origin: [{ hold: "head" }] } as const;
 
 const IN_FLIGHT: readonly ConformanceCase[] = [
@@ -51,7 +39,7 @@ const IN_FLIGHT: readonly ConformanceCase[] = [
     id: "flight.body",
     says: "A request whose key is in flight gets 409 with the protocol's error.",
     needs: ["origin"],
-    script: whileRunning(),
+    script: whileRunningSteps(),
     judge: (seen) => firstVerdict(callCount(seen, 1), isAcpError(seen, "again", 409, "idempotency_in_flight")),
   }),
   shouldCase({
@@ -59,7 +47,7 @@ const IN_FLIGHT: readonly ConformanceCase[] = [
     id: "flight.retry-after",
     says: "That answer has Retry-After.",
     needs: ["origin"],
-    script: whileRunning(),
+    script: whileRunningSteps(),
     judge: (seen) =>
       firstVerdict(isAcpError(seen, "again", 409, "idempotency_in_flight"), () => {
         const answer = wholeAnswerOf(seen, "again");
@@ -71,7 +59,7 @@ const IN_FLIGHT: readonly ConformanceCase[] = [
     id: "flight.conflict",
     says: "Another body is refused in flight too, as a conflict or as in flight, and is not processed.",
     needs: ["origin", "other-body"],
-    script: whileRunning({ body: "other" }),
+    script: whileRunningSteps({ body: "other" }),
     judge: (seen) =>
       firstVerdict(callCount(seen, 1), () => {
         const finding = isAcpError(seen, "again", 409, "idempotency_in_flight")();
@@ -88,7 +76,7 @@ export const ACP: readonly ConformanceCase[] = [
     profile: "6.3",
     origin: [{ status: 202 }, { status: 200 }],
     script: twiceSteps,
-    judge: isAcpReplay,
+    judge: isOneOperation,
   }),
   shouldCase({
     id: "replay.marked",
@@ -108,7 +96,7 @@ export const ACP: readonly ConformanceCase[] = [
     needs: ["origin"],
     origin: [{ status: 200 }, { status: 200 }],
     script: [sendStep("first", { path: { below: "one" } }), sendStep("again", { path: { below: "one" } })],
-    judge: isAcpReplay,
+    judge: isOneOperation,
   }),
   mustCase({
     id: "conflict.body",
@@ -160,12 +148,7 @@ export const ACP: readonly ConformanceCase[] = [
     says: "An answer is kept for 24 hours at least, as far as the server says how long.",
     profile: "6.6",
     script: [sendStep("first")],
-    judge: (seen) =>
-      firstVerdict(replySucceeds(seen, "first", "the request"), () => {
-        const seconds = seen.policy?.retentionSeconds ?? null;
-        if (seconds === null) return { skip: "the server does not say how long it keeps answers" };
-        return seconds + ROUNDING_S < DAY_S ? `answers are kept for ${seconds} s` : null;
-      }),
+    judge: (seen) => keptFor(seen, DAY_S),
   }),
   mustCase({
     id: "life.then-new",
@@ -179,13 +162,12 @@ export const ACP: readonly ConformanceCase[] = [
     id: "burst.ten",
     says: "Of ten equal requests at once one is processed; the others get its answer, or 409.",
     profile: "6.4",
-    script: [{ do: "burst", as: "copy", times: COPIES }],
+    script: [burstStep],
     judge: (seen) =>
       firstVerdict(callCount(seen, 1), () => {
-        const names = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);
-        const [first, ...others] = names.filter((name) => isSuccess(seen, name));
+        const [first, ...others] = COPY_NAMES.filter((name) => isSuccess(seen, name));
         if (first === undefined) return "none succeeded";
-        const odd = names.find((name) => !isSuccess(seen, name) && statusOf(seen, name) !== 409);
+        const odd = COPY_NAMES.find((name) => !isSuccess(seen, name) && statusOf(seen, name) !== 409);
         if (odd !== undefined) return `one got ${replySummary(seen, odd)}`;
         return others.map((name) => isSame(seen, name, first, "one")()).find((found) => found !== null) ?? null;
       }),
@@ -196,7 +178,7 @@ export const ACP: readonly ConformanceCase[] = [
     profile: "6.3",
     needs: ["origin"],
     origin: [{ hold: "head" }],
-    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    script: cutSteps,
     judge: (seen) => firstVerdict(replySucceeds(seen, "again", "the next try"), callCount(seen, 1)),
   }),
 ];

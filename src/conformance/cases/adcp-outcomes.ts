@@ -1,23 +1,23 @@
 // AdCP's rules about what is kept, about requests that come at once, and about whose a key is.
 
 import type { CallBehaviour, ConformanceCase } from "../case.ts";
-import { callCount, firstVerdict } from "../findings.ts";
-import { contentOf, hasMediaBuy, isAdcpConflict, isAdcpError, isAdcpReplay } from "./adcp-findings.ts";
-import { boughtAgain, boughtAnswer, buyAgain, buySending, firstBuy, taskAnswer, twoBuys } from "./adcp-requests.ts";
-import {
-  calledStep,
-  endStep,
-  lookStep,
-  mustCase,
-  openStep,
-  releaseStep,
-  sendStep,
-  settleStep,
-  shouldCase,
-} from "./define.ts";
+import { callCount, firstVerdict, oneOf } from "../findings.ts";
+import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep, shouldCase, whileRunningSteps } from "./define.ts";
 import { type JsonMembers, valueIn } from "./rpc-findings.ts";
-
-const COPIES = 10;
+import {
+  boughtAgain,
+  boughtAnswer,
+  buyAgain,
+  buySending,
+  contentOf,
+  firstBuy,
+  hasMediaBuy,
+  isAdcpConflict,
+  isAdcpError,
+  isAdcpReplay,
+  taskAnswer,
+  twoBuys,
+} from "./adcp-buys.ts";
 
 /** The first answer is no success, so it is not kept: the next try is processed. */
 const notKept = (id: string, says: string, behaviour: CallBehaviour, more: JsonMembers = {}): ConformanceCase =>
@@ -33,16 +33,6 @@ const notKept = (id: string, says: string, behaviour: CallBehaviour, more: JsonM
 
 const failure = taskAnswer({ adcp_error: { code: "BUDGET_TOO_LOW", message: "no", recovery: "correctable" } }, true);
 
-/** A second request while the first one runs. */
-const whileRunning = (more: JsonMembers = {}): ConformanceCase["script"] => [
-  openStep("first", buySending(7)),
-  calledStep,
-  openStep("again", buySending("next", more)),
-  lookStep("again"),
-  releaseStep,
-  endStep("first"),
-  endStep("again"),
-];
 const held = {
   needs: ["origin"],
   origin: [{ ...boughtAnswer, hold: "head" }, boughtAgain],
@@ -54,7 +44,7 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     ...held,
     id: "conflict.in-flight",
     says: "Another payload while the first request runs is a conflict, too.",
-    script: whileRunning({ budget: 5 }),
+    script: whileRunningSteps(buySending("next", { budget: 5 }), buySending(7)),
     judge: isAdcpConflict,
   }),
   notKept("error.not-kept", "A tool's error is not kept: the same request is processed again.", failure),
@@ -78,7 +68,7 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     ...held,
     id: "flight.policy",
     says: "An equal request in flight waits for the first one's answer, or gets IDEMPOTENCY_IN_FLIGHT.",
-    script: whileRunning(),
+    script: whileRunningSteps(buySending("next"), buySending(7)),
     judge: (seen) =>
       firstVerdict(callCount(seen, 1), () => {
         const found = isAdcpError(seen, "again", "next", ["IDEMPOTENCY_IN_FLIGHT"])();
@@ -89,7 +79,7 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     ...held,
     id: "flight.retry-after",
     says: "IDEMPOTENCY_IN_FLIGHT says when to come again.",
-    script: whileRunning(),
+    script: whileRunningSteps(buySending("next"), buySending(7)),
     judge: (seen) =>
       firstVerdict(() => {
         if (isAdcpError(seen, "again", "next", ["IDEMPOTENCY_IN_FLIGHT"])() !== null)
@@ -122,19 +112,19 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     id: "burst.ten",
     says: "Of ten equal requests at once one is processed.",
     profile: "rule 9",
-    script: [{ do: "burst", as: "copy", times: COPIES }],
+    script: [burstStep],
     judge: (seen) =>
-      firstVerdict(callCount(seen, 1), () => {
-        const names = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);
-        return names.some((name) => hasMediaBuy(seen, name, 7, "mb-1")() === null) ? null : "none succeeded";
-      }),
+      firstVerdict(
+        callCount(seen, 1),
+        oneOf(COPY_NAMES, (name) => hasMediaBuy(seen, name, 7, "mb-1")),
+      ),
   }),
   mustCase({
     ...held,
     id: "cut.reply",
     says: "A client whose line breaks before the answer gets it with the same key, and nothing is processed twice.",
     profile: "rule 4",
-    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    script: cutSteps,
     judge: (seen) => firstVerdict(callCount(seen, 1), hasMediaBuy(seen, "again", 7, "mb-1")),
   }),
   shouldCase({

@@ -3,11 +3,24 @@
 
 import type { ConformanceCase } from "../case.ts";
 import { callCount, firstVerdict } from "../findings.ts";
-import { contentMember, contentOf, hasMediaBuy, isAdcpConflict, isAdcpError, isAdcpReplay } from "./adcp-findings.ts";
-import { ADCP_OUTCOMES } from "./adcp-outcomes.ts";
-import { BUY_BUDGET, BUY_TOOL, buyAgain, buySending, FIRST_CONTEXT, firstBuy, twoBuys } from "./adcp-requests.ts";
 import { mustCase, sendStep } from "./define.ts";
 import { callText, type JsonMembers, messageIn, rpcSending, valueIn } from "./rpc-findings.ts";
+import {
+  BUY_BUDGET,
+  BUY_TOOL,
+  buyAgain,
+  buySending,
+  contentMember,
+  contentOf,
+  FIRST_CONTEXT,
+  firstBuy,
+  hasMediaBuy,
+  isAdcpConflict,
+  isAdcpError,
+  isAdcpReplay,
+  twoBuys,
+} from "./adcp-buys.ts";
+import { ADCP_OUTCOMES } from "./adcp-outcomes.ts";
 
 const HOUR_S = 3600;
 const WEEK_S = 604_800;

@@ -1,22 +1,32 @@
 // Requests with one key at the same time.
 
-import type { ConformanceCase, CaseObservation } from "../case.ts";
+import type { CaseObservation, ConformanceCase } from "../case.ts";
 import {
-  wholeAnswerOf,
   callCount,
   type CaseFinding,
+  firstVerdict,
   isExplained,
   isSame,
-  firstVerdict,
-  statusOf,
   replySucceeds,
   replySummary,
+  statusOf,
+  wholeAnswerOf,
 } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
-import { endStep, calledStep, lookStep, mustCase, openStep, releaseStep, sendStep, shouldCase } from "./define.ts";
+import {
+  burstStep,
+  calledStep,
+  COPY_NAMES,
+  endStep,
+  lookStep,
+  mustCase,
+  openStep,
+  releaseStep,
+  sendStep,
+  shouldCase,
+} from "./define.ts";
 
-const COPIES = 10;
-const NAMES = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);
+const NAMES = COPY_NAMES;
 
 /** A duplicate while the first request runs, and a retry after it. */
 const DUPLICATE = [
@@ -41,7 +51,7 @@ export const CONCURRENCY: readonly ConformanceCase[] = [
       id: "concurrency.one",
       says: "Ten requests with one key at once are one operation: each gets its answer, or a conflict.",
       profile: "P12",
-      script: [{ do: "burst", as: "copy", times: COPIES }, sendStep("again")],
+      script: [burstStep, sendStep("again")],
       judge: (seen) =>
         firstVerdict(
           callCount(seen, 1),

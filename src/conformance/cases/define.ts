@@ -48,3 +48,28 @@ export const calledStep: CaseStep = { do: "called" };
 export const restartStep: CaseStep = { do: "restart" };
 
 export const twiceSteps: readonly CaseStep[] = [sendStep("first"), sendStep("again")];
+
+/** The reply is cut, not the server: the client's line breaks once the origin has been called, and it asks again. */
+export const cutSteps: readonly CaseStep[] = [
+  openStep("first"),
+  calledStep,
+  { do: "leave", as: "first" },
+  releaseStep,
+  settleStep("again"),
+];
+
+/** A second request while the first one runs. */
+export const whileRunningSteps = (again?: OriginBehaviour, first?: OriginBehaviour): readonly CaseStep[] => [
+  openStep("first", first),
+  calledStep,
+  openStep("again", again),
+  lookStep("again"),
+  releaseStep,
+  endStep("first"),
+  endStep("again"),
+];
+
+const COPIES = 10;
+/** The same request so many times at once. */
+export const burstStep: CaseStep = { do: "burst", as: "copy", times: COPIES };
+export const COPY_NAMES: readonly string[] = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);

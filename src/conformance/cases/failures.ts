@@ -3,15 +3,15 @@
 import type { CaseBehaviour, ConformanceCase } from "../case.ts";
 import {
   callCount,
+  firstVerdict,
   isSame,
   isSuccess,
-  firstVerdict,
   notRepeated,
-  statusOf,
   replySucceeds,
   replySummary,
+  statusOf,
 } from "../findings.ts";
-import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep, shouldCase, twiceSteps } from "./define.ts";
+import { cutSteps, mustCase, sendStep, settleStep, shouldCase, twiceSteps } from "./define.ts";
 
 const NOT_NOW = [
   ["unavailable", 503],
@@ -107,7 +107,7 @@ export const FAILURES: readonly ConformanceCase[] = [
     profile: "P16",
     needs: ["origin"],
     origin: [{ hold: "head" }],
-    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    script: cutSteps,
     judge: (seen) => firstVerdict(callCount(seen, 1), replySucceeds(seen, "again", "the retry")),
   }),
   shouldCase({

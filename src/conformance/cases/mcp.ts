@@ -7,15 +7,14 @@ import {
   type CaseFinding,
   firstVerdict,
   isSuccess,
+  oneOf,
   replySucceeds,
   replySummary,
   wholeAnswerOf,
 } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
-import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep, shouldCase } from "./define.ts";
+import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep, shouldCase } from "./define.ts";
 import { callText, FIRST_ID, messageIn, respondsWith, rpcAnswer, rpcSending } from "./rpc-findings.ts";
-
-const COPIES = 10;
 
 /** A tool call under an id, as JSON has it. */
 function toolCall(id: number | string, { amount = 25, more = "" } = {}): string {
@@ -186,19 +185,19 @@ export const MCP: readonly ConformanceCase[] = [
     ...shared,
     id: "burst.ten",
     says: "Of ten equal calls at once one is processed, and each of those that are answered has its result.",
-    script: [{ do: "burst", as: "copy", times: COPIES }],
+    script: [burstStep],
     judge: (seen) =>
-      firstVerdict(callCount(seen, 1), () => {
-        const names = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);
-        return names.some((name) => isSuccess(seen, name)) ? null : "none succeeded";
-      }),
+      firstVerdict(
+        callCount(seen, 1),
+        oneOf(COPY_NAMES, (name) => replySucceeds(seen, name, "one of them")),
+      ),
   }),
   mustCase({
     ...shared,
     id: "cut.reply",
     says: "A client whose line breaks before the response gets it by calling again, and nothing is processed twice.",
     origin: [{ ...paid, hold: "head" }, paidAgain],
-    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    script: cutSteps,
     judge: (seen) => firstVerdict(replySucceeds(seen, "again", "the next try"), callCount(seen, 1)),
   }),
 ];

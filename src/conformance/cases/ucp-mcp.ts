@@ -2,12 +2,11 @@
 // checkout; keys are in `meta` among their arguments.
 
 import type { CallBehaviour, CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
-import { callCount, type CaseFinding, firstVerdict, replySummary, wholeAnswerOf } from "../findings.ts";
-import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep } from "./define.ts";
+import { callCount, type CaseFinding, firstVerdict, oneOf, replySummary, wholeAnswerOf } from "../findings.ts";
+import { UCP_REPLAYS, ucpErrorFinding } from "./commerce-findings.ts";
+import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep } from "./define.ts";
 import { callText, type JsonMembers, messageIn, respondsWith, rpcAnswer, rpcSending, valueIn } from "./rpc-findings.ts";
-import { ucpErrorFinding, UCP_REPLAYS as REPLAYS } from "./ucp-findings.ts";
 
-const COPIES = 10;
 const META = { meta: { "idempotency-key": "{key}" } };
 const CHECKOUT = { ...META, id: "checkout-1" };
 const BINDING = "checkout/mcp";
@@ -111,7 +110,7 @@ export const UCP_MCP: readonly ConformanceCase[] = [
     ...overMcp,
     id: "mcp.operation",
     says: "The same key for another tool is another operation.",
-    profile: REPLAYS,
+    profile: UCP_REPLAYS,
     script: [sendStep("first", call(7, CHECKOUT)), sendStep("again", call("next", CHECKOUT, "cancel_checkout"))],
     judge: (seen) => firstVerdict(callCount(seen, 2), hasOrder(seen, "again", 7, "o-2")),
   }),
@@ -128,21 +127,21 @@ export const UCP_MCP: readonly ConformanceCase[] = [
     ...overMcp,
     id: "burst.ten",
     says: "Of ten equal calls at once one is processed.",
-    profile: REPLAYS,
-    script: [{ do: "burst", as: "copy", times: COPIES }],
+    profile: UCP_REPLAYS,
+    script: [burstStep],
     judge: (seen) =>
-      firstVerdict(callCount(seen, 1), () => {
-        const names = Array.from({ length: COPIES }, (_, at) => `copy.${at}`);
-        return names.some((name) => hasOrder(seen, name, 7, "o-1")() === null) ? null : "none succeeded";
-      }),
+      firstVerdict(
+        callCount(seen, 1),
+        oneOf(COPY_NAMES, (name) => hasOrder(seen, name, 7, "o-1")),
+      ),
   }),
   mustCase({
     ...overMcp,
     id: "cut.complete",
     says: "A client whose line breaks before the response gets it by calling again, and nothing is processed twice.",
-    profile: REPLAYS,
+    profile: UCP_REPLAYS,
     origin: [{ ...complete, hold: "head" }, completeAgain],
-    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    script: cutSteps,
     judge: (seen) => firstVerdict(callCount(seen, 1), hasOrder(seen, "again", 7, "o-1")),
   }),
 ];

@@ -1,12 +1,11 @@
 // The Universal Commerce Protocol's rules about who sends a request: docs/specification/signatures.md, and overview/index.md, Identity Resolution. A client is the
 // platform whose key has signed, whichever of its keys that is.
 
-import type { CaseObservation, ConformanceCase } from "../case.ts";
+import type { ConformanceCase } from "../case.ts";
+import { areTwoOperations, callCount, firstVerdict, isOneOperation } from "../findings.ts";
 import type { RequestSigning } from "../platforms.ts";
-import { callCount, firstVerdict, isSame, replySucceeds } from "../findings.ts";
-import { areTwoOperations } from "./acp-findings.ts";
 import { mustCase, sendStep } from "./define.ts";
-import { isUcpError, UCP_REPLAYS } from "./ucp-findings.ts";
+import { isUcpError, UCP_REPLAYS } from "./commerce-findings.ts";
 
 const RESOLUTION = "Identity Resolution";
 const ERRORS = "Signature-specific errors";
@@ -14,14 +13,6 @@ const ERRORS = "Signature-specific errors";
 const signedBy = (signing: Partial<RequestSigning> = {}): { readonly sign: Partial<RequestSigning> } => ({
   sign: signing,
 });
-
-/** Whoever has signed them, both are one client's. */
-const isOneClient = (seen: CaseObservation) =>
-  firstVerdict(
-    replySucceeds(seen, "first", "the first request"),
-    isSame(seen, "again", "first", "the repeated request"),
-    callCount(seen, 1),
-  );
 
 const refused = (id: string, says: string, sign: Partial<RequestSigning> | null, status: number, code: string) =>
   mustCase({
@@ -48,7 +39,7 @@ export const UCP_SIGNATURES: readonly ConformanceCase[] = [
     says: "A retry that is signed anew is the same request.",
     profile: UCP_REPLAYS,
     script: [sendStep("first", signedBy()), sendStep("again", signedBy())],
-    judge: isOneClient,
+    judge: isOneOperation,
   }),
   mustCase({
     needs: ["signed"],
@@ -56,7 +47,7 @@ export const UCP_SIGNATURES: readonly ConformanceCase[] = [
     says: "So is one that is signed with another key of the platform.",
     profile: RESOLUTION,
     script: [sendStep("first", signedBy()), sendStep("again", signedBy({ key: "second" }))],
-    judge: isOneClient,
+    judge: isOneOperation,
   }),
   mustCase({
     needs: ["signed"],
@@ -67,7 +58,7 @@ export const UCP_SIGNATURES: readonly ConformanceCase[] = [
       sendStep("first", signedBy({ how: "web-bot-auth" })),
       sendStep("again", signedBy({ how: "web-bot-auth", key: "second" })),
     ],
-    judge: isOneClient,
+    judge: isOneOperation,
   }),
   refused(
     "sign.missing",

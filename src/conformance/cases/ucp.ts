@@ -1,26 +1,23 @@
 // The Universal Commerce Protocol's rules about idempotency: docs/specification/signatures.md, Replay Protection, and the binding to
 // HTTP, shopping/checkout/rest.md. Where they are silent (a key in flight), either answer passes.
 
-import type { CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
-import { callCount, firstVerdict, isSame, isSuccess, replySucceeds } from "../findings.ts";
-import { areTwoOperations } from "./acp-findings.ts";
-import { calledStep, mustCase, openStep, releaseStep, sendStep, settleStep, shouldCase, twiceSteps } from "./define.ts";
-import { isUcpError, UCP_REPLAYS } from "./ucp-findings.ts";
+import type { ConformanceCase, OriginBehaviour } from "../case.ts";
+import {
+  areTwoOperations,
+  callCount,
+  firstVerdict,
+  isOneOperation,
+  isSame,
+  isSuccess,
+  keptFor,
+  replySucceeds,
+} from "../findings.ts";
+import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep, shouldCase, twiceSteps } from "./define.ts";
+import { isUcpError, UCP_REPLAYS } from "./commerce-findings.ts";
 import { UCP_SIGNATURES } from "./ucp-signatures.ts";
 
 const DAY_S = 86_400;
-/** An HTTP date has whole seconds. */
-const ROUNDING_S = 2;
-const COPIES = 10;
-
 const body = (text: string): OriginBehaviour => ({ body: { text } });
-
-const oneOperation = (seen: CaseObservation) =>
-  firstVerdict(
-    replySucceeds(seen, "first", "the first request"),
-    isSame(seen, "again", "first", "the repeated request"),
-    callCount(seen, 1),
-  );
 
 export const UCP: readonly ConformanceCase[] = [
   mustCase({
@@ -28,7 +25,7 @@ export const UCP: readonly ConformanceCase[] = [
     says: "The same bytes under other headers are the same request: the cached answer, and one operation.",
     profile: UCP_REPLAYS,
     script: [sendStep("first"), sendStep("again", { headers: [["Request-Id", "another"]] })],
-    judge: oneOperation,
+    judge: isOneOperation,
   }),
   mustCase({
     id: "bytes.other",
@@ -101,12 +98,10 @@ export const UCP: readonly ConformanceCase[] = [
     id: "burst.ten",
     says: "Of ten equal requests at once one is processed.",
     profile: UCP_REPLAYS,
-    script: [{ do: "burst", as: "copy", times: COPIES }],
+    script: [burstStep],
     judge: (seen) =>
       firstVerdict(callCount(seen, 1), () => {
-        const [one, ...others] = Array.from({ length: COPIES }, (_, at) => `copy.${at}`).filter((name) =>
-          isSuccess(seen, name),
-        );
+        const [one, ...others] = COPY_NAMES.filter((name) => isSuccess(seen, name));
         if (one === undefined) return "none succeeded";
         return others.map((name) => isSame(seen, name, one, "one")()).find((found) => found !== null) ?? null;
       }),
@@ -117,16 +112,8 @@ export const UCP: readonly ConformanceCase[] = [
     profile: UCP_REPLAYS,
     needs: ["origin"],
     origin: [{ hold: "head" }],
-    script: [openStep("first"), calledStep, { do: "leave", as: "first" }, releaseStep, settleStep("again")],
+    script: cutSteps,
     judge: (seen) => firstVerdict(replySucceeds(seen, "again", "the next try"), callCount(seen, 1)),
   }),
   ...UCP_SIGNATURES,
 ];
-
-function keptFor(seen: CaseObservation, leastS: number) {
-  return firstVerdict(replySucceeds(seen, "first", "the request"), () => {
-    const seconds = seen.policy?.retentionSeconds ?? null;
-    if (seconds === null) return { skip: "the server does not say how long it keeps answers" };
-    return seconds + ROUNDING_S < leastS ? `answers are kept for ${seconds} s` : null;
-  });
-}

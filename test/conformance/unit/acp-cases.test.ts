@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { CaseObservation, RequestReply, TargetPolicy } from "../../../src/conformance/case.ts";
 import { ACP } from "../../../src/conformance/cases/acp.ts";
-import { reply, seen } from "./observations.ts";
+import { copies, type Observations, reply, seen, testCases } from "./observations.ts";
 
 const ONE = reply(201, "one", [["Idempotency-Key", "k"]]);
 const TWO = reply(201, "two");
@@ -68,12 +68,8 @@ const fresh = {
     seen({ first: reply(500), again: CONFLICT }, 1),
   ],
 };
-const copies = (make: (at: number) => RequestReply): CaseObservation["replies"] =>
-  Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`copy.${at}`, make(at)]));
 
-const OBSERVATIONS: Readonly<
-  Record<string, { readonly good: readonly CaseObservation[]; readonly bad: readonly CaseObservation[] }>
-> = {
+const OBSERVATIONS: Observations = {
   "key.echo": { good: [seen({ first: ONE })], bad: [seen({ first: TWO }), seen({ first: { lost: "reset" } })] },
   "key.required": {
     good: [seen({ first: REQUIRED }, 0), seen({ first: REQUIRED }, null)],
@@ -155,16 +151,7 @@ const OBSERVATIONS: Readonly<
 };
 
 describe("ACP's cases", () => {
-  it("have unique ids, each with observations", () => {
-    expect(Object.keys(OBSERVATIONS)).toEqual(ACP.map(({ id }) => id));
-    expect(new Set(ACP.map(({ id }) => id)).size).toBe(ACP.length);
-  });
-
-  it.each(ACP.map((one) => [one.id, one] as const))("%s passes a good server and fails a defective one", (id, one) => {
-    const { good = [], bad = [] } = OBSERVATIONS[id] ?? {};
-    expect(good.map(one.judge)).toEqual(good.map(() => ({ is: "passed" })));
-    expect(bad.map(one.judge)).toEqual(bad.map(() => ({ is: "failed", why: expect.stringMatching(/./) })));
-  });
+  testCases(ACP, OBSERVATIONS);
 
   it("do not judge how long answers are kept where nobody says it", () => {
     const life = ACP.find(({ id }) => id === "life.24h");

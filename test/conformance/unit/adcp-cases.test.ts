@@ -1,9 +1,9 @@
 // Each case of the profile for AdCP passes what a good server shows and fails what a defective one does.
 
 import { describe, expect, it } from "vitest";
-import type { CaseObservation, RequestReply } from "../../../src/conformance/case.ts";
+import type { RequestReply } from "../../../src/conformance/case.ts";
 import { ADCP } from "../../../src/conformance/cases/adcp.ts";
-import { reply, seen } from "./observations.ts";
+import { copies, type Observations, reply, seen, testCases } from "./observations.ts";
 
 function task(id: unknown, content: object, isError = false, status = 200): RequestReply {
   const result = { content: [], ...(isError ? { isError } : null), structuredContent: content };
@@ -49,15 +49,11 @@ const two = {
   good: [seen({ first: FIRST, again: boughtAgain(7) }, 2)],
   bad: [seen({ first: FIRST, again: REPLAY }), seen({ first: FIRST, again: error("next", "IDEMPOTENCY_CONFLICT") })],
 };
-const copies = (make: (at: number) => RequestReply): CaseObservation["replies"] =>
-  Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`copy.${at}`, make(at)]));
 const capabilities = (seconds: unknown): RequestReply =>
   task(7, { adcp: { idempotency: { replay_ttl_seconds: seconds } } });
 const IN_FLIGHT = error("next", "IDEMPOTENCY_IN_FLIGHT", { retry_after: 1 });
 
-const OBSERVATIONS: Readonly<
-  Record<string, { readonly good: readonly CaseObservation[]; readonly bad: readonly CaseObservation[] }>
-> = {
+const OBSERVATIONS: Observations = {
   "caps.declared": {
     good: [seen({ first: capabilities(86_400) }, null)],
     bad: [
@@ -121,16 +117,7 @@ const OBSERVATIONS: Readonly<
 };
 
 describe("the cases for AdCP", () => {
-  it("have unique ids, each with observations", () => {
-    expect(Object.keys(OBSERVATIONS)).toEqual(ADCP.map(({ id }) => id));
-    expect(new Set(ADCP.map(({ id }) => id)).size).toBe(ADCP.length);
-  });
-
-  it.each(ADCP.map((one) => [one.id, one] as const))("%s passes a good server and fails a defective one", (id, one) => {
-    const { good = [], bad = [] } = OBSERVATIONS[id] ?? {};
-    expect(good.map(one.judge)).toEqual(good.map(() => ({ is: "passed" })));
-    expect(bad.map(one.judge)).toEqual(bad.map(() => ({ is: "failed", why: expect.stringMatching(/./) })));
-  });
+  testCases(ADCP, OBSERVATIONS);
 
   it("leave out what cannot be seen", () => {
     const skips = ["caps.declared", "flight.retry-after"].map(

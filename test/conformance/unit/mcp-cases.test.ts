@@ -1,10 +1,10 @@
 // Each case of the profile for MCP passes what a good server shows and fails what a defective one does.
 
-import { describe, expect, it } from "vitest";
-import type { CaseObservation, RequestReply } from "../../../src/conformance/case.ts";
+import { describe } from "vitest";
+import type { RequestReply } from "../../../src/conformance/case.ts";
 import { MCP } from "../../../src/conformance/cases/mcp.ts";
 import type { HeaderPair } from "../../../src/conformance/http-response.ts";
-import { reply, seen } from "./observations.ts";
+import { copies, type Observations, reply, seen, testCases } from "./observations.ts";
 
 const RESULT = { content: [{ type: "text", text: "paid" }] };
 
@@ -48,12 +48,8 @@ const refused = (calls: number) => ({
     seen({ first: FIRST, again: result("next") }, calls),
   ],
 });
-const copies = (make: (at: number) => RequestReply): CaseObservation["replies"] =>
-  Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`copy.${at}`, make(at)]));
 
-const OBSERVATIONS: Readonly<
-  Record<string, { readonly good: readonly CaseObservation[]; readonly bad: readonly CaseObservation[] }>
-> = {
+const OBSERVATIONS: Observations = {
   "id.own": replay,
   "list.free": {
     good: [seen({ first: FIRST, again: FIRST }, 2)],
@@ -86,14 +82,5 @@ const OBSERVATIONS: Readonly<
 };
 
 describe("the cases for MCP", () => {
-  it("have unique ids, each with observations", () => {
-    expect(Object.keys(OBSERVATIONS)).toEqual(MCP.map(({ id }) => id));
-    expect(new Set(MCP.map(({ id }) => id)).size).toBe(MCP.length);
-  });
-
-  it.each(MCP.map((one) => [one.id, one] as const))("%s passes a good server and fails a defective one", (id, one) => {
-    const { good = [], bad = [] } = OBSERVATIONS[id] ?? {};
-    expect(good.map(one.judge)).toEqual(good.map(() => ({ is: "passed" })));
-    expect(bad.map(one.judge)).toEqual(bad.map(() => ({ is: "failed", why: expect.stringMatching(/./) })));
-  });
+  testCases(MCP, OBSERVATIONS);
 });

@@ -1,14 +1,10 @@
 // Each case of the profiles for UCP passes what a good server shows and fails what a defective one does.
 
-import { describe, expect, it } from "vitest";
+import { describe } from "vitest";
 import type { CaseObservation, RequestReply, TargetPolicy } from "../../../src/conformance/case.ts";
 import { UCP_MCP } from "../../../src/conformance/cases/ucp-mcp.ts";
 import { UCP } from "../../../src/conformance/cases/ucp.ts";
-import { reply, seen } from "./observations.ts";
-
-type Observations = Readonly<
-  Record<string, { readonly good: readonly CaseObservation[]; readonly bad: readonly CaseObservation[] }>
->;
+import { copies, type Observations, reply, seen, testCases } from "./observations.ts";
 
 const POLICY: TargetPolicy = {
   profile: null,
@@ -46,8 +42,6 @@ const kept = (leastS: number) => ({
     seen({ first: problem(400) }),
   ],
 });
-const copies = (make: (at: number) => RequestReply): CaseObservation["replies"] =>
-  Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`copy.${at}`, make(at)]));
 
 const HTTP: Observations = {
   "bytes.equal": same,
@@ -178,17 +172,5 @@ describe.each([
   ["UCP", UCP, { ...HTTP, ...SIGNED }],
   ["UCP over MCP", UCP_MCP, OVER_MCP],
 ] as const)("the cases for %s", (_name, cases, observations) => {
-  it("have unique ids, each with observations", () => {
-    expect(Object.keys(observations)).toEqual(cases.map(({ id }) => id));
-    expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length);
-  });
-
-  it.each(cases.map((one) => [one.id, one] as const))(
-    "%s passes a good server and fails a defective one",
-    (id, one) => {
-      const { good = [], bad = [] } = observations[id] ?? {};
-      expect(good.map(one.judge)).toEqual(good.map(() => ({ is: "passed" })));
-      expect(bad.map(one.judge)).toEqual(bad.map(() => ({ is: "failed", why: expect.stringMatching(/./) })));
-    },
-  );
+  testCases(cases, observations);
 });

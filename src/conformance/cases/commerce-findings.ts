@@ -1,22 +1,21 @@
-// What judges of ACP's rules look for: errors in the protocol's form, replays, and requests that are no replays.
+// What judges of the commerce protocols look for: errors in the form of ACP and of UCP, and keys that belong to another request.
 
 import type { CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
 import {
   callCount,
   type CaseFinding,
   firstVerdict,
-  isSame,
-  notAlike,
   problemOf,
   replySucceeds,
   replySummary,
   wholeAnswerOf,
 } from "../findings.ts";
 import { sendStep } from "./define.ts";
+import type { JsonMembers } from "./rpc-findings.ts";
 
 export const acpBody = (text: string): OriginBehaviour => ({ body: { text } });
 
-/** An error of the protocol: its status, its code, and no other members than it has. */
+/** An error of ACP: its status, its code, and no other members than it has. */
 export const isAcpError = (seen: CaseObservation, name: string, status: number, code: string) => (): CaseFinding => {
   const answer = wholeAnswerOf(seen, name);
   if (answer === null || answer.status !== status) return `got ${replySummary(seen, name)}, not ${status}`;
@@ -36,25 +35,27 @@ function isFlat(members: Readonly<Record<string, unknown>>): boolean {
 export const isAcpConflict = (seen: CaseObservation, name: string) =>
   isAcpError(seen, name, 422, "idempotency_conflict");
 
-export const isAcpReplay = (seen: CaseObservation) =>
-  firstVerdict(
-    replySucceeds(seen, "first", "the first request"),
-    isSame(seen, "again", "first", "the repeated request"),
-    callCount(seen, 1),
-  );
-
 export const isAcpReuse = (seen: CaseObservation) =>
   firstVerdict(replySucceeds(seen, "first", "the first request"), callCount(seen, 1), isAcpConflict(seen, "again"));
-
-export const areTwoOperations = (seen: CaseObservation) =>
-  firstVerdict(
-    replySucceeds(seen, "first", "the first request"),
-    replySucceeds(seen, "again", "the other one"),
-    notAlike(seen, "first", "again"),
-  );
 
 /** Two bodies under one key. */
 export const bodyPair = (one: string, other: string): ConformanceCase["script"] => [
   sendStep("first", acpBody(one)),
   sendStep("again", acpBody(other)),
 ];
+
+export const UCP_REPLAYS = "Replay Protection";
+
+/** An error of UCP: a text of its own beside its code. */
+export const isUcpError = (seen: CaseObservation, name: string, status: number, code?: string) => (): CaseFinding => {
+  const answer = wholeAnswerOf(seen, name);
+  if (answer === null || answer.status !== status) return `got ${replySummary(seen, name)}, not ${status}`;
+  return ucpErrorFinding(problemOf(answer), code);
+};
+
+export function ucpErrorFinding(error: JsonMembers | null, code: string | undefined): CaseFinding {
+  if (error === null) return "the error is no JSON object";
+  if (typeof error["code"] !== "string" || typeof error["content"] !== "string")
+    return "the error has not the members code and content";
+  return code === undefined || error["code"] === code ? null : `the error has not the code ${code}`;
+}
