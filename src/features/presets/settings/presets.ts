@@ -16,23 +16,28 @@ export interface ProtocolPreset {
   readonly scopeRule: string;
 }
 
+/** What ACP says of keys and records, over HTTP and over MCP. */
+const ACP_KEYS: ProtocolPreset["settings"] = {
+  key_format: { value: { max: 255 }, rule: "6.1" },
+  retention: { value: "24h", rule: "6.6" },
+  remember: { value: "none", rule: "6.6" },
+  after_refusal: { value: "any", rule: "6.5" },
+  duplicate: { value: "reject", rule: "6.4" },
+};
+
 /** Agentic Commerce Protocol, rfcs/rfc.agentic_checkout.md, section 6; rfcs/rfc.delegate_payment.md, section 5, has the same rules. */
 const ACP: ProtocolPreset = {
   protocol: "ACP",
   scope: ["path"],
   scopeRule: "6.1",
   settings: {
+    ...ACP_KEYS,
     methods: { value: ["POST"], rule: "6.1" },
     key: { value: "required", rule: "6.1" },
-    key_format: { value: { max: 255 }, rule: "6.1" },
     fingerprint: { value: { body: "json" }, rule: "6.2" },
     problems: { value: "acp", rule: "6.1, 6.4" },
-    retention: { value: "24h", rule: "6.6" },
-    remember: { value: "none", rule: "6.6" },
     refused: { value: ["5xx", 425, 429], rule: "6.5" },
     ambiguous: { value: [408], rule: "6.5" },
-    after_refusal: { value: "any", rule: "6.5" },
-    duplicate: { value: "reject", rule: "6.4" },
   },
 };
 
@@ -83,40 +88,41 @@ const ACP_MCP: ProtocolPreset = {
   scope: CHECKOUT_SCOPE,
   scopeRule: "6.1",
   settings: {
+    ...ACP_KEYS,
     jsonrpc: { value: { tools: CHECKOUT_TOOLS, optional: ["*"] }, rule: "MCP binding, meta" },
-    key_format: { value: { max: 255 }, rule: "6.1" },
     fingerprint: { value: WITHOUT_META, rule: "6.2" },
     problems: { value: "acp-mcp", rule: "6.1, 6.4" },
-    retention: { value: "24h", rule: "6.6" },
-    remember: { value: "none", rule: "6.6" },
     refused: { value: UNACTED, rule: "6.5" },
     ambiguous: { value: [], rule: "6.5" },
     verdicts: {
       value: [{ at: "/error/data/type", equals: ["processing_error", "service_unavailable"], is: "refused" }],
       rule: "6.5",
     },
-    after_refusal: { value: "any", rule: "6.5" },
-    duplicate: { value: "reject", rule: "6.4" },
   },
 };
 
-/** Universal Commerce Protocol, docs/specification/signatures.md, Replay Protection, and checkout/rest.md. A key has 128 bits or more: 22 characters of base64url. */
+/** The same of UCP. A key has 128 bits or more: 22 characters of base64url. */
+const UCP_KEYS: ProtocolPreset["settings"] = {
+  key_format: { value: { min: 22 }, rule: "Replay Protection" },
+  retention: { value: "48h", rule: "Replay Protection" },
+  remember: { value: "none", rule: "Replay Protection" },
+  after_refusal: { value: "same", rule: "Replay Protection" },
+  duplicate: { value: "reject", rule: "Replay Protection" },
+};
+
+/** Universal Commerce Protocol, docs/specification/signatures.md, Replay Protection, and checkout/rest.md. */
 const UCP: ProtocolPreset = {
   protocol: "UCP",
   scope: ["path"],
   scopeRule: "Replay Protection",
   settings: {
+    ...UCP_KEYS,
     methods: { value: ["POST", "PUT", "PATCH", "DELETE"], rule: "Replay Protection" },
     key: { value: "required", rule: "checkout/rest" },
-    key_format: { value: { min: 22 }, rule: "Replay Protection" },
     fingerprint: { value: { body: "bytes" }, rule: "Replay Protection" },
     problems: { value: "ucp", rule: "error responses" },
-    retention: { value: "48h", rule: "Replay Protection" },
-    remember: { value: "none", rule: "Replay Protection" },
     refused: { value: SURE.refused, rule: "Replay Protection" },
     ambiguous: { value: SURE.ambiguous, rule: "Replay Protection" },
-    after_refusal: { value: "same", rule: "Replay Protection" },
-    duplicate: { value: "reject", rule: "Replay Protection" },
   },
 };
 
@@ -126,17 +132,13 @@ const UCP_MCP: ProtocolPreset = {
   scope: CHECKOUT_SCOPE,
   scopeRule: "Replay Protection",
   settings: {
+    ...UCP_KEYS,
     jsonrpc: { value: { tools: CHECKOUT_TOOLS, optional: CHECKOUT_TOOLS.slice(0, 2) }, rule: "checkout/mcp" },
-    key_format: { value: { min: 22 }, rule: "Replay Protection" },
     fingerprint: { value: WITHOUT_META, rule: "Replay Protection" },
     problems: { value: "ucp-mcp", rule: "checkout/mcp" },
-    retention: { value: "48h", rule: "Replay Protection" },
-    remember: { value: "none", rule: "Replay Protection" },
     refused: { value: UNACTED, rule: "checkout/mcp" },
     ambiguous: { value: [], rule: "checkout/mcp" },
     verdicts: { value: [{ at: "/error", is: "refused" }], rule: "checkout/mcp" },
-    after_refusal: { value: "same", rule: "Replay Protection" },
-    duplicate: { value: "reject", rule: "Replay Protection" },
   },
 };
 
