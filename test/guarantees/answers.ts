@@ -8,6 +8,7 @@ import {
   isOutgrown,
   isResult,
   mayFollow,
+  isCode,
   livesUntil,
   mayBeUnkept,
   mayHaveChanged,
@@ -71,10 +72,6 @@ function ruleFor(world: World, settled: Arrival, later: Arrival | Exchange, repo
   const cause = world.exchange(settled.request)?.ending;
   const hasLeft = cause !== undefined && (cause.kind === "none" || cause.left);
   return hasLeft ? "G5 the client may leave" : "G2 first answer wins";
-}
-
-function isCode({ ending }: Exchange, code: string): boolean {
-  return ending.kind === "answer" && ending.code === code;
 }
 
 /** Says how an exchange contradicts the record's settled answer, whose number is `seq`; null if it does not. */

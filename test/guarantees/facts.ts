@@ -156,17 +156,22 @@ export function isOutgrown({ policy }: RecordHistory, { bytes }: Arrival): boole
 /** What keeps the bucket from taking anything for as long as `idle_timeout`, so that the upload is given up. */
 const STANDSTILLS = ["stopped", "lag", "slow-disk"] as const;
 
-/** Its body may be missing: it is too large, and there is no bucket, or the bucket failed or stood still. */
+/**
+ * Its body may be missing: it is too large, and there is no bucket, or the bucket failed or stood still before a client
+ * had all of it or was told that it is not kept. How long an upload takes is no rule: the machine may be busy.
+ */
 export function mayBeUnkept(world: World, record: RecordHistory, arrival: Arrival): boolean {
   if (!isOutgrown(record, arrival)) return false;
   if (!record.policy.hasBucket) return true;
-  const { at, closedAt } = arrival;
-  // Outages of the machine delay the upload to the bucket.
-  let to = closedAt + SLACK_MS;
-  for (const { kind, from, to: over } of world.outages) {
-    if (kind !== "origin-refuses" && from <= to) to = Math.max(to, over + SLACK_MS);
-  }
-  return bucketFailed(world, record, at, to) || wasBroken(world, at, closedAt + SLACK_MS, STANDSTILLS);
+  const { at } = arrival;
+  const told = record.exchanges.filter((exchange) => exchange.endAt > at && isCode(exchange, "response-not-kept"));
+  const to = Math.min(answeredAt(world, record, arrival), ...told.map(({ endAt }) => endAt));
+  return to < Infinity && (bucketFailed(world, record, at, to) || wasBroken(world, at, to, STANDSTILLS));
+}
+
+/** Whether the gateway answered with this problem. */
+export function isCode({ ending }: Exchange, code: string): boolean {
+  return ending.kind === "answer" && ending.code === code;
 }
 
 /** The fingerprint of the request that was forwarded. */

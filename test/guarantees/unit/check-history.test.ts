@@ -493,6 +493,15 @@ describe("the gateway's problems", () => {
     expectGood(story(...history, outage("lag", 40, 400)));
   });
 
+  it("knows that a slow upload may fail until a client is told that the response was not kept, and no later", () => {
+    const small = { path: "/hold-small" };
+    const large = came(1, "q1", 20, { ...small, bytes: 200_000 });
+    const unkept = asked("q9", 3_000, 3_010, problem("response-not-kept"), { ...small, calm: true });
+    const history = [asked("q1", 0, 40, LEFT, small), large, acted(large), unkept];
+    expectGood(story(...history, outage("bucket-fails", 1_500, 2_000)));
+    expectBad(story(...history, outage("bucket-fails", 3_020, 3_030)), RULE);
+  });
+
   it("finds a body that was called too slow although the origin was reached, and a request that was called invalid", () => {
     expectBad(story(asked("q1", 0, 40, problem("request-invalid", 408)), lost), RULE);
     expectBad(story(asked("q1", 0, 40, problem("request-invalid", 400))), RULE);
