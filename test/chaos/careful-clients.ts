@@ -7,6 +7,7 @@ import type { Ending } from "../guarantees/history.ts";
 import { beginAfresh, giveUp, lookUp } from "./keys.ts";
 import { makeOperation } from "./operation.ts";
 import type { Random } from "./random.ts";
+import { hasLookUps } from "./routes.ts";
 
 const TRIES = 8;
 const MAX_WAIT_MS = 1_800;
@@ -16,7 +17,7 @@ export async function runCarefulClient(run: Run, random: Random): Promise<void> 
   while (!run.isOver()) {
     const operation = makeOperation(random, run.dimensions);
     const [scope] = operation.scopes;
-    if (scope !== undefined && !operation.isAccepting && !operation.isHuge)
+    if (scope !== undefined && hasLookUps(operation.path) && !operation.isAccepting && !operation.isHuge)
       await finish(run, { operation, scope }, random);
     await pause(random.int(0, 150));
   }

@@ -20,7 +20,7 @@ import { giveUpSometimes } from "./keys.ts";
 import { followMonitor, lookAtEnd, preferenceOf } from "./monitors.ts";
 import { credentialOf, makeOperation, requestBody } from "./operation.ts";
 import type { Random } from "./random.ts";
-import { AMBIGUOUS, POLICIES, REFUSED } from "./routes.ts";
+import { AMBIGUOUS, hasLookUps, POLICIES, REFUSED } from "./routes.ts";
 import { exchange } from "./send.ts";
 import type { Leaving } from "./send.ts";
 
@@ -105,6 +105,7 @@ async function insist(run: Run, task: Task, random: Random): Promise<void> {
     [1, 3],
     [4, 12],
   ] as const);
+  const asksAboutKeys = run.dimensions.has("look-ups") && hasLookUps(task.operation.path);
   for (let asked = 0; asked < most && !run.isOver(); asked += 1) {
     const copies = random.chance(0.15) ? random.int(2, 6) : 1;
     const endings = await Promise.all(
@@ -122,7 +123,7 @@ async function insist(run: Run, task: Task, random: Random): Promise<void> {
       if (random.chance(0.08)) await ask(run, task, { when: "never" }, { fingerprint: "other" }, random);
       return;
     }
-    const afresh = run.dimensions.has("look-ups") ? await giveUpSometimes(run, task, random) : null;
+    const afresh = asksAboutKeys ? await giveUpSometimes(run, task, random) : null;
     if (afresh !== null) {
       run.tasks.push(afresh);
       return insist(run, afresh, random);

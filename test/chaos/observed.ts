@@ -1,7 +1,8 @@
-// Clients of the route that is only observed: they repeat requests, at once and one after the other, and leave. At the end its report is read.
+// Clients of routes that only observe their keys: they repeat requests, at once and one after the other, and leave. At the end their report is read.
 
 import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
+import { shareOf } from "../../src/features/observe/key-share.ts"; // feature: observe
 import { openRequest } from "../support/http.ts";
 import type { HeaderPair } from "../support/http.ts";
 import type { Run } from "./clients.ts";
@@ -11,7 +12,7 @@ import { REQUEST_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
 import { ask as askOperators } from "./operators.ts";
 import { digestSent, type ObservedStep } from "./origin-observed.ts";
 import type { Random } from "./random.ts";
-import { OBSERVED_PATH } from "./routes.ts";
+import { OBSERVED_KEYS, OBSERVED_PATH, PARTIAL_PATH, protectedShare } from "./routes.ts";
 import { PATIENCE_MS } from "./send.ts";
 import { PLAN_HEADER } from "./steps.ts";
 
@@ -49,14 +50,32 @@ export async function finishObserved(run: Run, random: Random): Promise<void> {
 
 /** Some requests with one key. */
 async function repeat(run: Run, random: Random, isCalm: boolean): Promise<void> {
-  const key = `observed-${random.hex(16)}`;
+  const path = random.chance(0.5) ? OBSERVED_PATH : PARTIAL_PATH;
+  const key = makeKey(path, random);
   const body = Buffer.from(JSON.stringify({ amount: 1, text: "x".repeat(random.int(0, 2_000)) }));
-  const tries = Array.from({ length: random.int(1, MOST_TRIES) }, () => () => send(run, key, body, random, isCalm));
+  const tries = Array.from(
+    { length: random.int(1, MOST_TRIES) },
+    () => () => send(run, path, key, body, random, isCalm),
+  );
   if (random.chance(0.3)) await Promise.all(tries.map((one) => one()));
   else for (const one of tries) await one();
 }
 
-async function send(run: Run, key: string, body: Buffer, random: Random, isCalm: boolean): Promise<void> {
+/** One that the route does not protect. */
+function makeKey(path: string, random: Random): string {
+  const key = `${OBSERVED_KEYS}${random.hex(16)}`;
+  if (path === PARTIAL_PATH && shareOf("enforce", key) < protectedShare(path)) return makeKey(path, random); // feature: observe
+  return key;
+}
+
+async function send(
+  run: Run,
+  target: string,
+  key: string,
+  body: Buffer,
+  random: Random,
+  isCalm: boolean,
+): Promise<void> {
   sent += 1;
   const id = `o${sent}`;
   const step = random.weighted<ObservedStep>([
@@ -71,7 +90,8 @@ async function send(run: Run, key: string, body: Buffer, random: Random, isCalm:
   const partial = !isCalm && random.chance(0.05);
   const leavesAfterMs = !isCalm && random.chance(0.15) ? random.int(0, 400) : null;
   const headers: HeaderPair[] = [
-    ["Idempotency-Key", key],
+    // Both forms are one key.
+    ["Idempotency-Key", random.chance(0.5) ? key : `"${key}"`],
     ["X-Key", key],
     ["Authorization", "Bearer observed"],
     [REQUEST_HEADER, id],
@@ -85,7 +105,7 @@ async function send(run: Run, key: string, body: Buffer, random: Random, isCalm:
     host: "127.0.0.1",
     port,
     method: "POST",
-    target: OBSERVED_PATH,
+    target,
     headers,
     body: partial ? body.subarray(0, Math.floor(body.length / 2)) : body,
     timeoutMs: PATIENCE_MS,
@@ -121,14 +141,15 @@ async function readReport(run: Run): Promise<ObservedReport | null> {
   const response = await askOperators(await run.port(), "GET", "/report");
   if (response?.status !== 200) return null;
   const { routes } = v.parse(reported, JSON.parse(response.body.toString()));
-  const route = routes.find((one) => one.route === OBSERVED_PATH);
-  if (route === undefined) throw new Error("the report does not know the observed route");
-  const { seen, counts } = route;
+  const observed = routes.filter(({ route }) => route === OBSERVED_PATH || route === PARTIAL_PATH);
+  if (observed.length < 2) throw new Error("the report does not know the observed routes");
+  const sum = (count: (route: (typeof observed)[number]) => number): number =>
+    observed.reduce((before, route) => before + count(route), 0);
   return {
     type: "observed-report",
     at: Date.now(),
-    seen,
-    doubled: counts["effect:doubled"] ?? 0,
-    deduplicated: counts["effect:deduplicated"] ?? 0,
+    seen: sum(({ seen }) => seen),
+    doubled: sum(({ counts }) => counts["effect:doubled"] ?? 0),
+    deduplicated: sum(({ counts }) => counts["effect:deduplicated"] ?? 0),
   };
 }

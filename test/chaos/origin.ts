@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 import { listen } from "../support/origin-server.ts";
-import { createArrivals, type OpenAnswer, type OpenArrival } from "../guarantees/recorders/arrivals.ts";
+import { createArrivals, header, type OpenAnswer, type OpenArrival } from "../guarantees/recorders/arrivals.ts";
 import { watchLag } from "../guarantees/recorders/lag.ts";
 import { bodyOf, digestHead, MARKS_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
 import { createQuestions } from "../guarantees/recorders/verifications.ts";
@@ -14,7 +14,7 @@ import { describe, Plans } from "./origin-arrivals.ts";
 import type { FromOrigin, ToOrigin } from "./origin-client.ts";
 import { States } from "./origin-states.ts";
 import { ObservedOrigin } from "./origin-observed.ts";
-import { CALLER_PATH, CALLS_PATH, OBSERVED_PATH, SAID, stateOf, VERDICTS_PATH } from "./routes.ts";
+import { CALLER_PATH, CALLS_PATH, OBSERVED_KEYS, SAID, stateOf, VERDICTS_PATH } from "./routes.ts";
 import { CALM, LIST_PATH, RESOURCE_PATH, VERIFICATION_PATH } from "./steps.ts";
 import type { Step } from "./steps.ts";
 
@@ -54,7 +54,7 @@ function serveAny(request: IncomingMessage, response: ServerResponse): Promise<v
       ? verifications.answer(asked, request, response, (...of) => states.say(url, ...of))
       : verifications.answer(asked, request, response);
   }
-  if (url === OBSERVED_PATH) return observed.serve(request, response);
+  if (header(request, "x-key").startsWith(OBSERVED_KEYS)) return observed.serve(request, response);
   if (url === CALLER_PATH) return sayCaller(request, response);
   const planned = plans.nextStep(request);
   const step = stepAt(request.url, calm ? CALM : planned);

@@ -56,6 +56,11 @@ const OBSERVED_ROUTE: { readonly [setting: string]: VariableValue } = {
   shards: "4o",
 };
 
+/** Requests to it pass as well, but for a share of its keys. */
+export const PARTIAL_PATH = "/hold-share";
+/** What the keys of its observed requests begin with; no other key does. */
+export const OBSERVED_KEYS = "observed-";
+
 export type StateKind = "resource" | "list";
 
 /** How far reads of a state may lag, and from when on a "no" counts. */
@@ -113,6 +118,8 @@ export interface ChaosRoute {
   readonly calls?: boolean;
   /** Callers sign their requests. */
   readonly signed?: boolean;
+  /** Only this share of its keys is protected. Those of other keys are sent by `observed.ts`. */
+  readonly enforces?: number;
   /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
@@ -259,6 +266,16 @@ const ROUTES: readonly ChaosRoute[] = [
     of: "signatures",
   },
   {
+    path: PARTIAL_PATH,
+    unknown: "hold",
+    duplicate: "wait",
+    // As that of the observed route.
+    retentionMs: 3_600_000,
+    enforces: 0.5,
+    weight: 3,
+    of: "observe",
+  },
+  {
     path: TURNS_PATH,
     unknown: "retry",
     duplicate: "wait",
@@ -274,6 +291,16 @@ const ROUTES: readonly ChaosRoute[] = [
 
 export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
   return ROUTES.filter(({ of }) => of === undefined || dimensions.has(of));
+}
+
+/** The share of keys that a route to this path protects. */
+export function protectedShare(path: string): number {
+  return ROUTES.find((route) => route.path === path)?.enforces ?? 1;
+}
+
+/** The gateway says what became of a key only where all keys are protected. */
+export function hasLookUps(path: string): boolean {
+  return protectedShare(path) === 1;
 }
 
 /** What the origin is asked about a request to this path; `undefined`: about its key, or nothing. */
@@ -400,6 +427,9 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
   if (route.calls === true) settings["problems"] = "jsonrpc";
   // feature: problem-shapes ends
   if (route.signed === true) settings["scope"] = ["identity:agent"];
+  if (route.enforces !== undefined) {
+    Object.assign(settings, OBSERVED_ROUTE, { path, enforce: `${route.enforces * 100}%` });
+  }
   if (takesTurns === true) settings["shards"] = "1t";
   if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (encrypted === true) settings["encrypt_responses"] = true;

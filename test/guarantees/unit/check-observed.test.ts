@@ -1,8 +1,22 @@
 // The checker's rules for a route that is only observed: each accepts a good history and finds the violation in a bad one.
 
-import { describe, it } from "vitest";
-import type { Answer, HistoryEvent, ObservedArrival, ObservedCall, ObservedReport } from "../history.ts";
-import { came, expectBad, expectGood, LEFT, outage, problem, reported, story } from "./story.ts";
+import { describe, expect, it } from "vitest";
+import type { Answer, Ending, HistoryEvent, ObservedArrival, ObservedCall, ObservedReport } from "../history.ts";
+import { PARTIAL_PATH as path } from "../../chaos/routes.ts";
+import {
+  acted,
+  asked,
+  came,
+  expectBad,
+  expectGood,
+  LEFT,
+  outage,
+  problem,
+  replayed,
+  reported,
+  rulesBroken,
+  story,
+} from "./story.ts";
 
 const FORWARDED = "observed: forwarded as it is";
 const REPORTED = "observed: the report is so";
@@ -82,6 +96,41 @@ describe("a request that is observed", () => {
     expectBad(story(call(1, { ending: { kind: "none", why: "broken" } }), arrival(1), ...second, right), FORWARDED);
     const killed = outage("killed", 990, 1_200);
     expectGood(story(killed, call(1, dropped), arrival(1), ...second, report(1, 0)));
+  });
+});
+
+describe("a route that protects a share of its keys", () => {
+  const first = came(1, "q1", 0, { path });
+  const firstAsked = asked("q1", -5, 20, reported(first), { path });
+  const again = came(2, "q2", 1_000, { path });
+  const retried = (ending: Ending): HistoryEvent => asked("q2", 995, 1_020, ending, { path, calm: true });
+
+  it("lets a key of the share take effect once", () => {
+    expectGood(story(firstAsked, first, acted(first), retried(replayed(first))));
+  });
+
+  it("lets no retry of such a key pass, also after a crash", () => {
+    const passed = { ...again, attempt: null };
+    const answer = reported(passed, { echo: null, gatewayHeaders: [] });
+    const killed = outage("killed", 500, 700);
+    for (const faults of [[], [killed]]) {
+      const broken = rulesBroken(
+        story(firstAsked, first, acted(first), ...faults, retried(answer), passed, acted(passed)),
+      );
+      expect(broken).toEqual(expect.arrayContaining(["G3 claim before call", "G6 one effect"]));
+    }
+  });
+
+  it("lets its first request pass no more than its retries", () => {
+    const passed = { ...first, attempt: null };
+    expectBad(story(firstAsked, passed, acted(passed), retried(replayed(first))), "G3 claim before call");
+  });
+
+  it("protects no retry of another key", () => {
+    const counted = { headers: "sent, and Idempotency-Attempt" };
+    expectBad(story(call(1), arrival(1), call(2), arrival(2, counted), right), FORWARDED);
+    const replay = { ending: answered(1, { replayed: true, gatewayHeaders: ["idempotent-replayed"] }) };
+    expectBad(story(call(1), arrival(1), call(2, replay), report(1, 0)), FORWARDED);
   });
 });
 
