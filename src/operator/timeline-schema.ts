@@ -105,8 +105,8 @@ const changeEvent = v.pipe(
   v.object({
     type: v.literal("change"),
     action: withDescription(
-      wordsSchema([...CHANGES, "cancel", "unreadable"]),
-      "What was done; `cancel` is its client's, and `unreadable` the gateway's own: an accepted request cannot be tried.",
+      wordsSchema([...CHANGES, "cancel", "abandon", "unreadable"]),
+      "What was done; `cancel` is its client's, who cancelled an accepted request, `abandon` too, who gave the key up, and `unreadable` the gateway's own: an accepted request cannot be tried.",
       "release",
     ),
     at: withDescription(timeSchema, "When it was done.", A_TIME),
@@ -114,7 +114,7 @@ const changeEvent = v.pipe(
     reason: withDescription(v.string(), "Why, in the operator's words.", "The origin's log has no such payment."),
   }),
   v.description(
-    "An operator's change, a client's that cancelled its accepted request, or the gateway's word that it cannot read one.",
+    "An operator's change, a client's that cancelled its accepted request or gave its key up, or the gateway's word that it cannot read a request.",
   ),
 );
 

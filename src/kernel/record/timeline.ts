@@ -3,7 +3,7 @@
 // of the moment when it was noticed, so reading a record changes nothing here either.
 
 import type { ClaimNote, LifeCycleEvent, NoteEvent } from "./events.ts";
-import type { Attempt, IdempotencyRecord } from "./record.ts";
+import { type Attempt, type IdempotencyRecord, isAbandoned } from "./record.ts";
 import type { EpochMs } from "./units.ts";
 import type { EndReason } from "./verdict.ts";
 import { type FindingEvidence, VERIFICATION_FINDINGS, type VerificationFinding } from "./verification-answer.ts";
@@ -38,12 +38,12 @@ export type TimelineEvent =
       readonly countsFrom?: EpochMs | null;
     }
   /**
-   * An operator's change, a client's that cancelled its accepted request, or the gateway's own word that what is stored of one is
-   * unreadable, so that it cannot be tried.
+   * An operator's change, a client's that cancelled its accepted request or gave its key up, or the gateway's own word that what is stored of
+   * a request is unreadable, so that it cannot be tried.
    */
   | {
       readonly type: "change";
-      readonly action: OperatorChange | "cancel" | "unreadable";
+      readonly action: OperatorChange | "cancel" | "abandon" | "unreadable";
       readonly at: EpochMs;
       readonly by: string;
       readonly reason: string;
@@ -179,9 +179,10 @@ export function timelineOf(
     case "failed":
     case "unknown":
       return history;
-    // Erased with the response.
+    // Erased with the response. The record itself says when its client gave the key up first.
     case "remembered":
-      return [];
+      if (!isAbandoned(record)) return [];
+      return [{ type: "change", action: "abandon", at: attempt.startedAt, by: "client", reason: "" }];
   }
 }
 
@@ -241,12 +242,11 @@ export function verdictOf(before: IdempotencyRecord, event: LifeCycleEvent, now:
 
 /** The latest change by an operator, not by a client or the gateway; `null`: none since. */
 export function lastDecisionSince(history: readonly TimelineEvent[], since: EpochMs): OperatorChange | null {
-  const decisions = history.flatMap((past) =>
-    past.type === "change" && past.action !== "cancel" && past.action !== "unreadable" && past.at >= since
-      ? [past.action]
-      : [],
-  );
-  return decisions.at(-1) ?? null;
+  return history.filter(isDecision).findLast(({ at }) => at >= since)?.action ?? null;
+}
+
+function isDecision(past: TimelineEvent): past is TimelineEvent & { type: "change"; action: OperatorChange } {
+  return past.type === "change" && ["release", "resolve", "forget"].includes(past.action);
 }
 
 /** Whether an attempt has ended since: whoever decided then saw it in flight, and has not asked what came of it. */

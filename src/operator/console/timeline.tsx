@@ -77,6 +77,7 @@ const CHANGED = {
   resolve: "Resolved",
   forget: "Forgotten",
   cancel: "Cancelled",
+  abandon: "Key given up",
   unreadable: "Found unreadable",
 } as const;
 

@@ -1,9 +1,11 @@
 // Look-ups of keys over the wire, with effects counted at the origin: what a client is told of its key, and that nobody else is told anything.
 
+import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { blockWith } from "../../../support/docs.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { withoutInstance } from "../../../support/instance.ts";
+import { startOperatorScene } from "../../../support/e2e/operator-scene.ts";
 import { removeGateway, type Scene, startScene } from "../../../support/e2e/scene.ts";
 
 const PAGE = "src/features/look-up/README.md";
@@ -154,6 +156,23 @@ describe("a client gives its key up", () => {
     expect(await scene.origin.effects(key)).toBe(0);
     // Of another caller it is another key.
     expect((await scene.send({ path: "/hold/pay", key, headers: BOB })).status).toBe(201);
+  });
+
+  it("which operators see in its record's timeline", async () => {
+    const own = await startOperatorScene({ shards: 1 }, [{ path: "/pay" }]);
+    try {
+      const key = freshKey();
+      const before = Date.now();
+      await own.send({ method: "DELETE", path: addressOf("/pay", key), headers: ALICE, body: null });
+      const { json } = await own.ask("GET", `/records?key=${key}`);
+      const { records } = v.parse(v.object({ records: v.tuple([v.object({ id: v.string() })]) }), json);
+      const shown = (await own.ask("GET", `/records/${records[0].id}`)).json;
+      expect(shown).toMatchObject({ timeline: [{ type: "change", action: "abandon", by: "client", reason: "" }] });
+      const { timeline } = v.parse(v.object({ timeline: v.tuple([v.object({ at: v.string() })]) }), shown);
+      expect(Date.parse(timeline[0].at)).toBeGreaterThanOrEqual(before);
+    } finally {
+      await own.close();
+    }
   });
 
   it("of which no attempt took effect", async () => {

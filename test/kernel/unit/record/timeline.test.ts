@@ -218,6 +218,13 @@ describe("the timeline of a record", () => {
   });
 });
 
+it("says when a client gave its key up, whether or not an attempt was made, and however often it says so", () => {
+  const told = ["abandon by client at 7: "];
+  expect(tell("hold", 20, [7, { type: "abandon" }])).toEqual(told);
+  const events = [[0, request("a")] as const, [5, refused("a")] as const];
+  expect(tell("hold", 20, ...events, [7, { type: "abandon" }], [9, { type: "abandon" }])).toEqual(told);
+});
+
 describe("an operator's change", () => {
   const policy = { unknown: "hold", ...TIMES } as const;
   const changes: readonly LifeCycleEvent[] = [
