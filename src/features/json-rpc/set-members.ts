@@ -2,7 +2,7 @@
 // ways is left alone. Pure.
 
 import type { SetMember } from "../../kernel/request-feature.ts";
-import { findPlaces, type JsonPlace } from "../../kernel/request/json-places.ts";
+import { afterSpace, beforeSpace, findPlaces, type JsonPlace, nameBefore } from "../../kernel/request/json-places.ts";
 
 /** The text with the members set, one after the other. Pauses after each slice of its work. */
 export function* setMembers(text: string, members: readonly SetMember[]): Generator<undefined, string> {
@@ -31,40 +31,9 @@ function added(text: string, { from }: JsonPlace, member: string): string {
 
 /** From its name to its value, with the comma behind it; with the one before it if it is the last. */
 function wholeMember(text: string, value: JsonPlace): Pick<JsonPlace, "from" | "to"> {
-  const colon = beforeSpace(text, value.from) - 1;
-  const from = startOfString(text, beforeSpace(text, colon) - 1);
+  const from = nameBefore(text, value) ?? value.from;
   const next = afterSpace(text, value.to);
   if (text[next] === ",") return { from, to: next + 1 };
   const before = beforeSpace(text, from) - 1;
   return text[before] === "," ? { from: before, to: value.to } : { from, to: value.to };
-}
-
-/** The quotation mark that opens the string which the one at `end` closes: the last one before it that no backslash escapes. */
-function startOfString(text: string, end: number): number {
-  let at = end;
-  do at = text.lastIndexOf('"', at - 1);
-  while (isEscaped(text, at));
-  return at;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let backslashes = 0;
-  while (text[at - 1 - backslashes] === "\\") backslashes += 1;
-  return backslashes % 2 === 1;
-}
-
-function afterSpace(text: string, from: number): number {
-  let at = from;
-  while (isSpace(text, at)) at += 1;
-  return at;
-}
-
-function beforeSpace(text: string, to: number): number {
-  let at = to;
-  while (isSpace(text, at - 1)) at -= 1;
-  return at;
-}
-
-function isSpace(text: string, at: number): boolean {
-  return at >= 0 && at < text.length && " \t\r\n".includes(text.charAt(at));
 }

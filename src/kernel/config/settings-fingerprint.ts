@@ -81,7 +81,7 @@ export const fingerprintTexts: TextsOf<typeof fingerprintEntries> = {
     description:
       'How the body counts: `"bytes"` as it is, `"json"` in its canonical form (RFC 8785), `"form"` as the decoded pairs ' +
       'of a URL-encoded form, `"multipart"` as its parts, whatever their boundary, `"none"` not at all. A body that ' +
-      "cannot be read in this form counts as it is, and so does JSON of more than 256 KiB or 1,000 levels.",
+      "cannot be read in this form counts as it is, and so does JSON of more than 256 KiB or 1,000 levels; `except` leaves out its values up to 1 MiB.",
     onChange: CHANGES_FINGERPRINTS,
   },
   except: {

@@ -2,6 +2,7 @@
 // that the route compares. Every part has its length in front, so that no byte can move from one part to the next unnoticed.
 
 import type { BodySelection } from "../config/resolved.ts";
+import { pointerTokens } from "../config/values.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
 import { comparedQuery } from "./compared-query.ts";
 import { comparedHeaders, type ComparisonRule, comparisonOf } from "./comparison.ts";
@@ -10,6 +11,7 @@ import { canonicalForm } from "./form-pairs.ts";
 import type { ExchangeIntent } from "./intent.ts";
 import { scanJson } from "./json.ts";
 import { selectJson } from "./json-pointer.ts";
+import { findPlaces, MAX_PLACED_BYTES, textOfJson, withoutPlaces } from "./json-places.ts";
 import type { CanonicalMultipart } from "../request-feature.ts";
 import { type WaitingCaller, TimeSlicer } from "./time-slicer.ts";
 
@@ -92,7 +94,7 @@ interface CanonicalBody {
   readonly bytes: Uint8Array;
 }
 
-/** `null`: the body is compared byte by byte, which is stricter and never laxer. */
+/** `null`: all of the body is compared byte by byte, which is stricter and never laxer. */
 function* canonicalBody(
   body: Uint8Array,
   comparison: Exclude<ComparisonRule, { as: "none" } | { as: "bytes" } | { as: "typed bytes" }>,
@@ -107,7 +109,7 @@ function* canonicalBody(
     case "selected json": {
       const { media, selection } = comparison;
       const whole = yield* scanJson(body, "compared");
-      if (typeof whole === "string" || whole.canonical === null) return null;
+      if (typeof whole === "string" || whole.canonical === null) return yield* asWritten(body, comparison);
       const text = yield* selectJson(whole, selection);
       const tags = ["selected json", media, text === null ? null : textOf(selection)];
       return { tags, bytes: yield* encoded(text ?? whole.canonical) };
@@ -124,6 +126,22 @@ function* canonicalBody(
       return bytes === null ? null : { tags: multipartTags(comparison.media), bytes };
     }
   }
+}
+
+/** JSON that has no canonical form, or is larger than is read for one, still counts without what does not: what is left of it, as it is written. */
+function* asWritten(
+  body: Uint8Array,
+  { media, selection }: Extract<ComparisonRule, { as: "selected json" }>,
+): Generator<undefined, CanonicalBody | null> {
+  const text = selection.kind === "only" || body.byteLength > MAX_PLACED_BYTES ? null : textOfJson(body);
+  if (text === null) return null;
+  const places = yield* findPlaces(text, selection.pointers.map(pointerTokens));
+  if (typeof places === "string" || places.includes("ambiguous")) return null;
+  const left = withoutPlaces(
+    text,
+    places.filter((place) => place !== null && place !== "ambiguous"),
+  );
+  return { tags: ["json as written", media, textOf(selection)], bytes: yield* encoded(left) };
 }
 
 /** A larger text is a slice of its own: the runtime puts it together from the texts of all its values. */

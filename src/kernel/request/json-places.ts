@@ -202,7 +202,8 @@ function folded(name: string): string {
   return name.toUpperCase().toLowerCase();
 }
 
-function afterSpace(text: string, from: number): number {
+/** The first character from there on that is no space. */
+export function afterSpace(text: string, from: number): number {
   let at = from;
   for (let code = text.charCodeAt(at); code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;) {
     at += 1;
@@ -264,4 +265,56 @@ export function valueAt(text: string, { kind, from, to }: JsonPlace): JsonValue 
     case "object":
       return { kind: "container" };
   }
+}
+
+/**
+ * The text without the values at the places: a member goes with its name and a comma, for an element there is a mark that no JSON text has. Texts that
+ * are equal without them differ in nothing else that a reader finds.
+ */
+export function withoutPlaces(text: string, places: readonly JsonPlace[]): string {
+  let kept = "";
+  let from = 0;
+  for (const place of places.toSorted((one, other) => one.from - other.from)) {
+    if (place.from < from) continue;
+    const name = nameBefore(text, place);
+    kept += text.slice(from, name ?? place.from);
+    from = place.to;
+    if (name === null) kept += "!";
+    else if (text[afterSpace(text, from)] === ",") from = afterSpace(text, afterSpace(text, from) + 1);
+    // It was the last member, so the one before it has no comma any more.
+    else kept = withoutComma(kept);
+  }
+  return kept + text.slice(from);
+}
+
+function withoutComma(text: string): string {
+  const end = beforeSpace(text, text.length);
+  return text.slice(0, text[end - 1] === "," ? end - 1 : end);
+}
+
+/** Where the name of a member begins; `null`: the value is no member's. */
+export function nameBefore(text: string, { from }: JsonPlace): number | null {
+  const colon = beforeSpace(text, from) - 1;
+  return text[colon] === ":" ? startOfString(text, beforeSpace(text, colon) - 1) : null;
+}
+
+/** The quotation mark that opens the string which the one at `end` closes: the last one before it that no backslash escapes. */
+function startOfString(text: string, end: number): number {
+  let at = end;
+  do at = text.lastIndexOf('"', at - 1);
+  while (isEscaped(text, at));
+  return at;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let backslashes = 0;
+  while (text[at - 1 - backslashes] === "\\") backslashes += 1;
+  return backslashes % 2 === 1;
+}
+
+/** Behind the last character before `to` that is no space. */
+export function beforeSpace(text: string, to: number): number {
+  let at = to;
+  while (at > 0 && " \t\r\n".includes(text.charAt(at - 1))) at -= 1;
+  return at;
 }

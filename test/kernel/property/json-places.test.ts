@@ -2,7 +2,13 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findPlaces, type FoundPlace, textOfJson, valueAt } from "../../../src/kernel/request/json-places.ts";
+import {
+  findPlaces,
+  type FoundPlace,
+  textOfJson,
+  valueAt,
+  withoutPlaces,
+} from "../../../src/kernel/request/json-places.ts";
 import { finish } from "../../support/slices.ts";
 
 const RUNS = { numRuns: 2000 };
@@ -117,3 +123,41 @@ describe("places in a JSON text", () => {
     );
   });
 });
+
+/** An element leaves this text, so that its array keeps its length. */
+const GONE = "GONE!";
+
+/** The value without what is at the path; the members that are left keep their order. */
+function without(whole: unknown, [token, ...rest]: readonly string[]): unknown {
+  if (token === undefined || at(whole, [token]) === MISSING) return whole;
+  if (Array.isArray(whole)) {
+    return whole.with(Number(token), rest.length === 0 ? GONE : without(whole[Number(token)], rest));
+  }
+  const members = Object.entries(Object(whole));
+  return Object.fromEntries(
+    rest.length === 0
+      ? members.filter(([one]) => one !== token)
+      : members.map(([one, inner]) => [one, one === token ? without(inner, rest) : inner]),
+  );
+}
+
+describe("a JSON text without places", () => {
+  it("is what anybody writes who leaves them out, whatever spaces are between them", () => {
+    const paths = fc.array(fc.array(name, { minLength: 1, maxLength: 3 }), { maxLength: 5 });
+    fc.assert(
+      fc.property(value, paths, spaces, (whole, chosen, space) => {
+        const text = `${space}${JSON.stringify(whole, null, space)}${space}`;
+        const found = placed(text, chosen);
+        const left = withoutPlaces(text, typeof found === "string" ? [] : found.filter(isPlace));
+        const wanted = JSON.stringify(chosen.reduce<unknown>(without, whole));
+        if (space === "") expect(left).toBe(wanted.replaceAll(`"${GONE}"`, "!"));
+        else if (!wanted.includes(GONE)) expect(JSON.stringify(JSON.parse(left))).toBe(wanted);
+      }),
+      RUNS,
+    );
+  });
+});
+
+function isPlace(found: FoundPlace): found is Exclude<FoundPlace, "ambiguous" | null> {
+  return found !== null && found !== "ambiguous";
+}

@@ -116,6 +116,22 @@ describe("a call that is protected", () => {
     expect(seen.payments).toBe(1);
   });
 
+  it.each([
+    ["of 300 KB", { text: "x".repeat(300_000) }, 8],
+    ["whose ids are beyond 2^53", {}, "9007199254740995"],
+  ])("is the same under its next id: one %s", async (_what, args, id) => {
+    const key = freshKey();
+    const text = (own: unknown, meta?: object): string =>
+      JSON.stringify(call(0, "pay", args, meta)).replace('"id":0', `"id":${String(own)}`);
+    await ask(text(typeof id === "string" ? "9007199254740993" : 7), { key });
+    const again = await ask(text(id, { progressToken: 5 }), { key });
+    expect([headerValue(again, "idempotent-replayed"), textOf(again)]).toEqual([
+      "true",
+      expect.stringContaining(`"id":${id}}`),
+    ]);
+    expect(seen.payments).toBe(1);
+  });
+
   it("gets from an event stream its response alone", async () => {
     const key = freshKey();
     const first = await ask(call(1, "pay_slowly"), { key });

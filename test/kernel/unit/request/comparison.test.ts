@@ -3,6 +3,8 @@ import type { FingerprintRule } from "../../../../src/kernel/config/resolved.ts"
 import { comparedHeaders, comparisonOf } from "../../../../src/kernel/request/comparison.ts";
 import { comparedQuery } from "../../../../src/kernel/request/compared-query.ts";
 import { fingerprintRequest } from "../../../../src/kernel/request/fingerprint.ts";
+import { MAX_JSON_BYTES } from "../../../../src/kernel/request/json.ts";
+import { MAX_PLACED_BYTES } from "../../../../src/kernel/request/json-places.ts";
 
 const RULE: FingerprintRule = { body: "bytes", selection: null, query: "exact", queryExcept: [], headers: [] };
 const EXCEPT: FingerprintRule = { ...RULE, body: "json", selection: { kind: "except", pointers: ["/t"] } };
@@ -122,6 +124,26 @@ describe("the fingerprint", () => {
     expect(comparedQuery(parts.query, RULE)).toBe(parts.query);
   });
 
+  it("leaves out what does not count also of JSON that has no canonical form, or is larger than is read for one", async () => {
+    const json = (body: string): Promise<string> => print(EXCEPT, body, "application/json");
+    const fill = "x".repeat(MAX_JSON_BYTES);
+    for (const rest of [`"a":"${fill}"`, '"a":9007199254740993', '"a":1,"a":2']) {
+      const all = [`{"t":1,${rest}}`, `{"t":{"t":2}, ${rest}}`, `{${rest},"t":3}`, `{${rest}}`];
+      expect(new Set(await Promise.all(all.map(json))).size).toBe(1);
+      const others = [`{${rest},"b":1}`, `{${rest.replace('"a"', '"b"')}}`, `[${rest.replaceAll('"a":', "")}]`];
+      expect(new Set(await Promise.all([...others, all[0] ?? ""].map(json))).size).toBe(4);
+    }
+    const huge = [9_007_199_254_740_993n, 9_007_199_254_740_995n].map((t) => json(`{"t":${t},"a":1}`));
+    expect(new Set(await Promise.all(huge)).size).toBe(1);
+  });
+
+  it("leaves out nothing where readers may differ about it, and nothing of more than a MiB", async () => {
+    for (const rest of [`"t":1,"a":"${"x".repeat(MAX_JSON_BYTES)}"`, `"a":"${"x".repeat(MAX_PLACED_BYTES)}"`]) {
+      const both = ["2", "3"].map((t) => print(EXCEPT, `{"t":${t},${rest}}`, "application/json"));
+      expect(new Set(await Promise.all(both)).size).toBe(2);
+    }
+  });
+
   it("differs between all rules, as soon as they apply", async () => {
     const body = '{"a":1,"b":2,"t":3}';
     const pointers = ["/t"];
@@ -149,7 +171,7 @@ describe("the fingerprint", () => {
   });
 
   it("takes a body without a canonical form as it is, selection or not", async () => {
-    expect(await print(EXCEPT, '{"a":1,"a":1,"t":1}', null)).not.toBe(await print(EXCEPT, '{"a":1,"a":1,"t":2}', null));
+    expect(await print(EXCEPT, '{"t":1,"a":1,"a":1}', null)).not.toBe(await print(EXCEPT, '{"t":1,"a":1,"a":2}', null));
     expect(await print(EXCEPT, '{"a":1,"t":', null)).not.toBe(await print(EXCEPT, '{"a":1,"t":1', null));
     expect(await print(FORM, "a=1;b=2", "application/x-www-form-urlencoded")).not.toBe(
       await print(FORM, "b=2;a=1", "application/x-www-form-urlencoded"),
