@@ -243,5 +243,10 @@ const PROBLEM: JsonObject = {
       description:
         "Whether the operation may be begun anew with another key, if nothing more is sent with this one: it had no effect.",
     },
+    monitor: {
+      type: "string",
+      format: "uri-reference",
+      description: "Where to ask what became of the request, if the problem leaves that open.",
+    },
   },
 };

@@ -25,6 +25,7 @@ import { type KeylessPorts, readKeyless } from "./keyless.ts";
 import { rulesFor } from "./request-rules.ts";
 import type { AsyncRequest, ExchangeRequest, StreamedUpload } from "./message.ts";
 import { monitorPathOf } from "./monitor-url.ts";
+import { lookUpAddress, monitoredRequest } from "./problem-monitor.ts";
 import { originCall, verificationOf } from "./origin-parts.ts";
 import { isAccepted, preferencesIn } from "./prefer.ts";
 import { type NotableRequest, noteOf } from "../notes/request-note.ts";
@@ -229,6 +230,7 @@ async function exchangeOf(
     ...(intent.edits === undefined ? null : { route, edits: intent.edits }),
     note: () => noteOf(route.note, notable, Date.now()),
     namesIn,
+    lookUpAddress: () => lookUpAddress(intent, scopes),
     body: bytes,
     rest: body.kind === "whole" ? null : body.rest,
     free: () => {
@@ -238,16 +240,12 @@ async function exchangeOf(
 }
 
 /** Of a route that accepts requests: whether this one is, where its outcome is read, and how long its client waits for it. */
-function asyncRequestOf({ request, headers, url, route, key }: ExchangeIntent): AsyncRequest {
+function asyncRequestOf(intent: ExchangeIntent): AsyncRequest {
+  const { headers, route } = intent;
   const preferences = preferencesIn(headers.get("prefer"));
   return {
     accepts: isAccepted(route.async, preferences),
-    monitor: monitorPathOf({
-      method: request.method,
-      path: url.pathname,
-      key: key.key,
-      isFromContent: key.isFromContent === true,
-    }),
+    monitor: monitorPathOf(monitoredRequest(intent)),
     waitMs: durationMs(Math.min(preferences.waitMs ?? 0, route.rules.waitMs)),
     isPreferred: preferences.respondAsync,
   };

@@ -201,6 +201,8 @@ export interface ExchangeRequest extends ExchangeMessage {
   /** What the record is to note of the request. Only a shard needs it; absent: the head has it already. */
   readonly note?: () => Promise<NotedRequest | null>;
   readonly namesIn: NamesIn;
+  /** Where its client may ask what became of it; `null`: nowhere. */
+  readonly lookUpAddress?: () => string | null;
   /** Only where the way to the object is measured. */
   readonly timer?: HopTimer;
   /** Frees the memory of `body`, which cannot be sent afterwards. May be called more than once. */

@@ -18,6 +18,7 @@ import { STATUS_HEADER } from "./headers.ts";
 import { NOTHING_REPEATED } from "./repeated-values.ts";
 import { type Fetcher, forwardUnprotected, type PassOn } from "./pass-through.ts";
 import { answerUnread } from "./own-body.ts";
+import { isLeftOpen, withMonitor } from "./problem-monitor.ts";
 import { type MadeKey, newInstance, problemResponse } from "./problem-response.ts";
 import type { ReplayCache } from "./replay-cache.ts";
 import { unreadOf } from "./body.ts";
@@ -112,6 +113,7 @@ async function answer(
   if (response !== null) {
     const report = reporter.takeReport(span, timer, response);
     const given = report === null ? response : withoutReport(response, report.timing);
+    if (isLeftOpen(given)) return withMonitor(given, request.lookUpAddress?.() ?? null);
     return isCached ? replays.keep(given, asked, Date.now()) : given;
   }
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;

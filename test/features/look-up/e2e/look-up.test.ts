@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { blockWith } from "../../../support/docs.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { withoutInstance } from "../../../support/instance.ts";
+import type { Script } from "../../../support/origin.ts";
 import { startOperatorScene } from "../../../support/e2e/operator-scene.ts";
 import { removeGateway, type Scene, startScene } from "../../../support/e2e/scene.ts";
 
@@ -128,6 +129,55 @@ describe("the README", () => {
     const key = new URL(target, "http://gateway").searchParams.get("key") ?? "";
     await scene.send({ path: "/v1/payments", key, headers: own, behave: { status: 201 } });
     expect(jsonOf(await ask(target, own))).toEqual(JSON.parse(blockWith(PAGE, '"state"')));
+  });
+});
+
+describe("a problem that leaves open what became of its request", () => {
+  async function monitorIn(sent: Promise<RawResponse>): Promise<readonly [code: unknown, monitor: unknown]> {
+    const { code, monitor } = v.parse(v.looseObject({ code: v.string() }), jsonOf(await sent));
+    return [code, monitor];
+  }
+
+  it("names the address at which its client is told", async () => {
+    const [lost, large, late] = [freshKey(), freshKey(), "strange,key&=/"];
+    const send = (path: string, key: string, behave?: Script): Promise<RawResponse> =>
+      scene.send({ path, key, headers: ALICE, ...(behave === undefined ? null : { behave }) });
+    const small = { status: 201, body: "x".repeat(100) };
+    const found = [
+      await monitorIn(send("/hold/pay", lost, LOST)),
+      await monitorIn(send("/hold/pay", lost)),
+      await monitorIn(send("/small/pay", large, small).then(() => send("/small/pay", large))),
+      await monitorIn(send("/short/pay", `"${late}"`, { hold: true })),
+    ];
+    expect(found).toEqual([
+      ["origin-dropped", addressOf("/hold/pay", lost)],
+      ["outcome-unknown", addressOf("/hold/pay", lost)],
+      ["response-not-kept", addressOf("/small/pay", large)],
+      ["origin-timeout", addressOf("/short/pay", late)],
+    ]);
+    const states = found.map(async ([, monitor]) => jsonOf(await ask(String(monitor))));
+    const unknown = { state: "unknown", next: "ask-operator", safeNewKey: false };
+    const told = { state: "completed", next: "read-api", safeNewKey: false, status: 201 };
+    expect(await Promise.all(states)).toEqual([unknown, unknown, told, unknown]);
+  });
+
+  it("names the method where it is not POST, also while a request is in flight", async () => {
+    const key = freshKey();
+    const message = { method: "PUT", path: "/put/me", key, headers: ALICE };
+    const first = scene.send({ ...message, behave: { status: 201, hold: true } });
+    await scene.origin.arrived(key);
+    const monitor = addressOf("/put/me", key, "&method=PUT");
+    expect(await monitorIn(scene.send(message))).toEqual(["in-flight", monitor]);
+    expect(jsonOf(await ask(monitor))).toMatchObject({ state: "in-flight" });
+    await scene.origin.release(key);
+    await first;
+  });
+
+  it("names none where its client would be told that the key is not known", async () => {
+    for (const path of ["/off/pay", "/shared/pay", "/two/pay", "/moved/pay"]) {
+      const sent = scene.send({ path, key: freshKey(), headers: ALICE, behave: LOST });
+      expect([path, ...(await monitorIn(sent))]).toEqual([path, "origin-dropped", undefined]);
+    }
   });
 });
 
