@@ -3,15 +3,14 @@
 
 import { type Command, Option } from "commander";
 
-import { parseDuration } from "../kernel/config/units.ts";
-import { parseMethod } from "../kernel/config/values.ts";
 import type { ConformanceCase } from "../conformance/case.ts";
-import { PROFILE_NAMES, type ProfileName, selectCases } from "../conformance/catalogue.ts";
+import { PROFILE_NAMES, selectCases } from "../conformance/catalogue.ts";
 import { type TestOrigin, startOrigin } from "../conformance/test-origin.ts";
 import { caseJson, type SuiteReport, reportJson, reportJunit } from "../conformance/report.ts";
 import { NotTestable, type CaseResult, runSuite, totalsOf } from "../conformance/suite.ts";
 import type { TestTarget } from "../conformance/target.ts";
-import { collectValues, readData, readHeaders, readTarget, writeBytes } from "./arguments.ts";
+import { collectValues, writeBytes } from "./arguments.ts";
+import { type ConformanceOptions, conformanceTarget } from "./conformance-target.ts";
 import { caseLines, reportHeadText, resultText, totalsText } from "./conformance-text.ts";
 import { CommandFailure, messageOf, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
 import { jsonLine, lookOf } from "./look.ts";
@@ -33,6 +32,13 @@ export function defineConformance(command: Command): Command {
     .option("-X, --method <METHOD>", "", "POST")
     .option("-b, --body <TEXT>", "a valid body, or @FILE; {token} in it becomes a new value for each case")
     .option("--other-body <TEXT>", "another valid body, or @FILE")
+    .option("--tool <NAME>", "over MCP: the tool, each of whose calls takes effect")
+    .option(
+      "--arguments <JSON>",
+      "valid arguments of the tool, or @FILE; in them {key} becomes a case's key, {token} a value of its own",
+    )
+    .option("--other-arguments <JSON>", "other valid arguments, or @FILE")
+    .option("--read-tool <NAME>", "over MCP: a tool that only reads, and needs no arguments")
     .option("--content-type <TYPE>", "of the body", "application/json")
     .option("-H, --header <HEADER>", "'name: value' of each request, or @FILE; may be repeated", collectValues, [])
     .option("--caller <HEADER>", "the credential of the caller, or @FILE; may be repeated", collectValues, [])
@@ -76,40 +82,12 @@ export function defineConformance(command: Command): Command {
     .action(test);
 }
 
-interface ConformanceOptions {
-  readonly path?: string;
-  readonly otherPath?: string;
-  readonly method: string;
-  readonly body?: string;
-  readonly otherBody?: string;
-  readonly contentType: string;
-  readonly header: readonly string[];
-  readonly caller: readonly string[];
-  readonly otherCaller: readonly string[];
-  readonly profile: ProfileName;
-  readonly keyForm?: TestTarget["keyForm"];
-  readonly requiresKey?: boolean;
-  readonly signed?: boolean;
-  readonly originPort?: string;
-  readonly originHost: string;
-  readonly restartCommand?: string;
-  readonly retention?: string;
-  readonly lock?: string;
-  readonly patience: string;
-  readonly timeout: string;
-  readonly only: readonly string[];
-  readonly by: SuiteReport["by"];
-  readonly list?: boolean;
-  readonly json?: boolean;
-  readonly junit?: string;
-}
-
 async function test(url: string | undefined, options: ConformanceOptions): Promise<void> {
   const cases = casesOf(options);
   if (options.list === true) return list(cases, options);
   if (url === undefined)
     throw new CommandFailure(EXIT_UNUSABLE, "Missing URL: write that of an operation that takes keys, or --list.");
-  const target = targetOf(url, options);
+  const target = conformanceTarget(url, options);
   const origin = await originOf(options);
   try {
     const report = await run(target, origin, cases, options);
@@ -157,88 +135,6 @@ async function run(
   };
   const results = await runSuite({ target, origin, cases, by, onResult });
   return { ...head, mode, totals: totalsOf(results), results };
-}
-
-const PAYMENT = { amount: 100, currency: "EUR", reference: "{token}" };
-
-const CHECKOUT = { meta: { "idempotency-key": "{key}" }, id: "{token}" };
-const MEDIA_BUY = { idempotency_key: "{key}", account: { account_id: "one" }, budget: 4 };
-
-/** A valid body and another, where the options give none. */
-const BODIES: Readonly<Record<ProfileName, readonly [body: object, other: object]>> = {
-  idempotency: [PAYMENT, { ...PAYMENT, amount: 101 }],
-  acp: [PAYMENT, { ...PAYMENT, amount: 101 }],
-  ucp: [PAYMENT, { ...PAYMENT, amount: 101 }],
-  "ucp-mcp": [
-    toolCall("complete_checkout", CHECKOUT),
-    toolCall("complete_checkout", { ...CHECKOUT, payment: { token: "x" } }),
-  ],
-  adcp: [toolCall("create_media_buy", MEDIA_BUY), toolCall("create_media_buy", { ...MEDIA_BUY, budget: 5 })],
-  mcp: [toolCall("pay", { amount: 25 }), toolCall("pay", { amount: 26 })],
-};
-
-function toolCall(name: string, input: object): object {
-  return { jsonrpc: "2.0", id: 7, method: "tools/call", params: { name, arguments: input } };
-}
-
-const CALLERS = ["authorization: Bearer conformance-one", "authorization: Bearer conformance-two"] as const;
-
-/** Throws a Failure that says what to write instead. */
-function targetOf(text: string, options: ConformanceOptions): TestTarget {
-  const url = readTarget(text);
-  const hasOrigin = options.originPort !== undefined;
-  const method = parseMethod(options.method.toUpperCase());
-  if (!method.ok)
-    throw new CommandFailure(
-      EXIT_UNUSABLE,
-      `--method ${options.method} takes no key: write POST, PATCH, PUT or DELETE`,
-    );
-  const path = pathOf("--path", options.path ?? url.pathname);
-  const { body, otherBody, header, profile } = options;
-  const [usual, another] = BODIES[profile];
-  // The suite's own origin knows no credentials, so any will do.
-  const isFree = hasOrigin && options.caller.length === 0 && options.otherCaller.length === 0;
-  const other = isFree ? [CALLERS[1]] : options.otherCaller;
-  if (!isFree && other.length > 0 && options.caller.length === 0) {
-    throw new CommandFailure(EXIT_UNUSABLE, "--other-caller needs --caller: the credential that is sent by default");
-  }
-  return {
-    base: url,
-    method: method.value,
-    path,
-    otherPath:
-      options.otherPath === undefined
-        ? hasOrigin
-          ? `${path}/other`
-          : null
-        : pathOf("--other-path", options.otherPath),
-    body: body === undefined ? JSON.stringify(usual) : readData(body).toString(),
-    otherBody:
-      otherBody === undefined ? (body === undefined ? JSON.stringify(another) : null) : readData(otherBody).toString(),
-    contentType: options.contentType,
-    headers: readHeaders(header),
-    caller: readHeaders(isFree ? [CALLERS[0]] : options.caller),
-    otherCaller: other.length === 0 ? null : readHeaders(other),
-    keyForm: options.keyForm ?? (options.profile === "idempotency" ? "quoted" : "bare"),
-    isSigned: options.signed === true,
-    requiresKey: options.requiresKey === true,
-    retentionMs: options.retention === undefined ? null : durationOf("--retention", options.retention),
-    lockMs: options.lock === undefined ? null : durationOf("--lock", options.lock),
-    patienceMs: durationOf("--patience", options.patience),
-    timeoutMs: durationOf("--timeout", options.timeout),
-    restartCommand: options.restartCommand ?? null,
-  };
-}
-
-function pathOf(option: string, path: string): string {
-  if (/^\/[^\s?#]*$/.test(path)) return path;
-  throw new CommandFailure(EXIT_UNUSABLE, `${option} ${path}: must begin with "/", without a query or blanks`);
-}
-
-function durationOf(option: string, text: string): number {
-  const duration = parseDuration(text);
-  if (!duration.ok) throw new CommandFailure(EXIT_UNUSABLE, `${option} ${duration.message}`);
-  return duration.value;
 }
 
 async function originOf({ originPort, originHost }: ConformanceOptions): Promise<TestOrigin | null> {

@@ -3,6 +3,7 @@
 
 import type { HeaderPair, RawResponse } from "./http-response.ts";
 import type { RequestSigning } from "./platforms.ts";
+import type { ToolCall } from "./tool-call.ts";
 
 /** RFC 2119. */
 export type RequirementLevel = "MUST" | "SHOULD" | "MAY";
@@ -18,7 +19,9 @@ export type CaseNeed =
   | "other-path"
   | "other-caller"
   | "requires-key"
-  | "signed";
+  | "signed"
+  | "other-arguments"
+  | "read-tool";
 
 export interface ConformanceCase {
   /** `group.name`; stable between versions. */
@@ -96,7 +99,14 @@ export interface OriginBehaviour {
    * The target's other payload, a text of the target's type, or bytes (Latin-1) of the type `application/octet-stream`. In texts `{key}` is the case's own key,
    * and `{token}` a value of its own.
    */
-  readonly body?: "other" | { readonly text: string } | { readonly bytes: string };
+  readonly body?:
+    | "other"
+    | { readonly text: string }
+    | { readonly bytes: string }
+    /** A call of the target's tool, or a batch of them. */
+    | { readonly call: ToolCall | readonly ToolCall[] };
+  /** Of MCP: another one than usual. */
+  readonly session?: "another";
   readonly headers?: readonly HeaderPair[];
   /** Where the target's requests are signed: how this one is, where it differs; `null`: not at all. */
   readonly sign?: Partial<RequestSigning> | null;

@@ -125,16 +125,21 @@ export function asksForLater(answer: RawResponse): boolean {
 }
 
 /** The members of a JSON body; `null` if it is none. */
-export function problemOf({ body }: Pick<RawResponse, "body">): Readonly<Record<string, unknown>> | null {
+export function problemOf(answer: Pick<RawResponse, "body">): Readonly<Record<string, unknown>> | null {
+  const read = jsonOf(answer);
+  return isMembers(read) ? read : null;
+}
+
+/** A JSON body; `undefined` if it is none. */
+export function jsonOf({ body }: Pick<RawResponse, "body">): unknown {
   try {
-    const read: unknown = JSON.parse(body.toString());
-    return isMembers(read) ? read : null;
+    return JSON.parse(body.toString());
   } catch {
-    return null;
+    return undefined;
   }
 }
 
-function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

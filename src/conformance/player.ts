@@ -17,12 +17,15 @@ import type { HeaderPair } from "./http-response.ts";
 import type { CaseExpectation, TestOrigin } from "./test-origin.ts";
 import { type RequestSigning, USUAL_SIGNING } from "./platforms.ts";
 import { type TestTarget, TOKEN_HEADER } from "./target.ts";
+import { type ToolCall, toolCallText } from "./tool-call.ts";
 import { unreachedTarget } from "./unreachable.ts";
 
 export interface PlayerStage {
   readonly target: TestTarget;
   readonly origin: TestOrigin | null;
   readonly policy: TargetPolicy | null;
+  /** What requests in the usual session of MCP have, and those in another. */
+  readonly sessions: { readonly usual: readonly HeaderPair[]; readonly another: readonly HeaderPair[] };
 }
 
 /** How long the origin's call may take to come. */
@@ -44,9 +47,16 @@ export async function playCase(one: ConformanceCase, stage: PlayerStage): Promis
 }
 
 /** A request that no case makes: to look at the server, or whether it answers. */
-export function askServer(target: TestTarget, method: string, path: string, timeoutMs: number): Promise<RequestReply> {
-  const headers = [...target.headers, ...target.caller];
-  return replyTo(openRequest({ ...where(target), method, target: path, headers, timeoutMs }));
+export function askServer(
+  target: TestTarget,
+  method: string,
+  path: string,
+  timeoutMs: number,
+  { headers = [], body }: Pick<RawRequest, "headers" | "body"> = {},
+): Promise<RequestReply> {
+  const all = [...target.headers, ...target.caller, ...headers];
+  const content = body === undefined ? null : { body };
+  return replyTo(openRequest({ ...where(target), method, target: path, headers: all, ...content, timeoutMs }));
 }
 
 class Play {
@@ -175,8 +185,8 @@ class Play {
     }
   }
 
-  #request({ method, key, query, path, caller, body, headers = [] }: OriginBehaviour): RawRequest {
-    const { target } = this.#stage;
+  #request({ method, key, query, path, caller, body, session, headers = [] }: OriginBehaviour): RawRequest {
+    const { target, sessions } = this.#stage;
     const callers = caller === "none" ? [] : caller === "other" ? (target.otherCaller ?? []) : target.caller;
     const type = typeof body === "object" && "bytes" in body ? "application/octet-stream" : target.contentType;
     return {
@@ -189,6 +199,7 @@ class Play {
         ["Content-Type", type],
         [TOKEN_HEADER, this.#token],
         ...this.#keyLines(key),
+        ...sessions[session ?? "usual"],
         ...headers,
       ],
       body: this.#body(body, key),
@@ -216,10 +227,17 @@ class Play {
     if (typeof body === "object" && "bytes" in body) return Buffer.from(body.bytes, "latin1");
     const { target } = this.#stage;
     const usual = body === "other" ? (target.otherBody ?? target.body) : target.body;
-    const text = typeof body === "object" ? body.text : usual;
+    const text = typeof body !== "object" ? usual : "text" in body ? body.text : callText(target, body.call);
     const ownKey = key === "another" ? this.#anotherKey : this.#key;
     return Buffer.from(text.replaceAll("{token}", this.#token).replaceAll("{key}", ownKey));
   }
+}
+
+/** Throws if the target has no tool: no case of its profile calls one. */
+function callText({ tool }: TestTarget, call: ToolCall | readonly ToolCall[]): string {
+  if (tool === null) throw new TypeError("the profile is not about tools");
+  const texts = [call].flat().map((one) => toolCallText(tool, one));
+  return Array.isArray(call) ? `[${texts.join(",")}]` : texts.join("");
 }
 
 function pathOf(path: OriginBehaviour["path"], target: TestTarget): string {

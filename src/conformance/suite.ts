@@ -8,8 +8,10 @@ import {
   type TargetPolicy,
   type CaseVerdict,
 } from "./case.ts";
+import { hasResultOf, resultIn } from "./cases/rpc-findings.ts";
 import { hasAnswerOf } from "./findings.ts";
 import { headerValue } from "./http-response.ts";
+import { openSession } from "./mcp-sessions.ts";
 import { askServer, playCase, type PlayerStage } from "./player.ts";
 import type { TestOrigin } from "./test-origin.ts";
 import { readPolicy } from "./policy.ts";
@@ -36,8 +38,9 @@ export interface SuiteOptions {
 export class NotTestable extends Error {}
 
 /** Throws `NotTestable` if plain first requests do not succeed, or cannot be distinguished. */
-export async function runSuite({ target, origin, cases, by, onResult }: SuiteOptions): Promise<readonly CaseResult[]> {
-  const stage: PlayerStage = { target, origin, policy: await fetchPolicy(target) };
+export async function runSuite(options: SuiteOptions): Promise<readonly CaseResult[]> {
+  const { target, origin, cases, by, onResult } = options;
+  const stage: PlayerStage = { target, origin, policy: await fetchPolicy(target), sessions: await sessionsOf(options) };
   await greet(stage);
   const results: CaseResult[] = [];
   for (const one of cases) {
@@ -63,6 +66,13 @@ async function verdictOf(one: ConformanceCase, stage: PlayerStage): Promise<Case
   } catch (error) {
     return { is: "failed", why: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** The suite's own origin knows no sessions, so any will do. */
+async function sessionsOf({ target, origin }: SuiteOptions): Promise<PlayerStage["sessions"]> {
+  if (target.tool === null) return { usual: [], another: [] };
+  if (origin !== null) return { usual: [], another: [["Mcp-Session-Id", "another"]] };
+  return { usual: await openSession(target), another: await openSession(target) };
 }
 
 async function fetchPolicy(target: TestTarget): Promise<TargetPolicy | null> {
@@ -98,10 +108,17 @@ async function greet(stage: PlayerStage): Promise<void> {
       throw new NotTestable(`${what}: a first request was sent on to ${location} (${reply.status}): write that URL.`);
     }
     throw new NotTestable(
-      `${what}: a first request got ${reply.status}, so nothing can be tested. Its path, body and credential must be valid: --path, --body, --header.\n${text}`,
+      `${what}: a first request got ${reply.status}, so nothing can be tested. Its path, body and credential must be valid: ${validOptions(target)}.\n${text}`,
     );
   }
-  if (calls === null && hasAnswerOf(seen, "other", "first")) {
+  if (calls === null && target.tool !== null && resultIn(seen, "first") === null) {
+    throw new NotTestable(
+      `${what}: the tool ${target.tool.name} gave no result, so nothing can be tested. Its name, arguments and credential must be valid: ${validOptions(target)}.\n${reply.body.subarray(0, 300).toString()}`,
+    );
+  }
+  const isAlike =
+    target.tool === null ? hasAnswerOf(seen, "other", "first") : hasResultOf(seen, "other", "first")() === null;
+  if (calls === null && isAlike) {
     throw new NotTestable(
       `${what}: two operations got the same answer, so a replay cannot be distinguished from a second run. Choose an operation whose answer names what it made, or let the suite count calls: --origin-port.`,
     );
@@ -111,6 +128,10 @@ async function greet(stage: PlayerStage): Promise<void> {
       `${what} answered ${reply.status}, but called nothing at port ${origin?.port ?? 0}: have it forward there, or leave out --origin-port.`,
     );
   }
+}
+
+function validOptions({ tool }: TestTarget): string {
+  return tool === null ? "--path, --body, --header" : "--path, --tool, --arguments, --header";
 }
 
 export interface SuiteTotals {

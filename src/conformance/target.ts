@@ -2,6 +2,7 @@
 
 import type { HeaderPair } from "./http-response.ts";
 import type { CaseNeed } from "./case.ts";
+import type { TargetTool } from "./tool-call.ts";
 
 export interface TestTarget {
   /** Host, port and scheme. */
@@ -16,6 +17,8 @@ export interface TestTarget {
   /** Another valid payload; `null` if none is known. */
   readonly otherBody: string | null;
   readonly contentType: string;
+  /** Of which the payload is a call; `null` with a profile that is not about tools. */
+  readonly tool: TargetTool | null;
   /** Of each request. */
   readonly headers: readonly HeaderPair[];
   /** The credential of the caller, and of another one; `null` if there is none. */
@@ -62,6 +65,10 @@ export function missingNeed(
       return target.otherPath === null ? "needs --other-path" : null;
     case "other-caller":
       return target.otherCaller === null ? "needs --caller and --other-caller" : null;
+    case "other-arguments":
+      return (target.tool?.otherArguments ?? null) === null ? "needs --other-arguments" : null;
+    case "read-tool":
+      return (target.tool?.readName ?? null) === null ? "needs --read-tool" : null;
     case "signed":
       return target.isSigned && hasOrigin ? null : "needs --signed and --origin-port";
     case "requires-key":

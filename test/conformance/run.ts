@@ -2,7 +2,7 @@
 // the table of src/conformance/README.md. `sh test/conformance/install.sh`, then `npx node test/conformance/run.ts [NAME…]`.
 
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { listen } from "../support/origin-server.ts";
 import { freePort, untilAnswers } from "../support/ports.ts";
 import { type ProcessGroup, spawnGroup } from "../support/process-group.ts";
 import { removeGateway, startGateway } from "../support/e2e/scene.ts";
-import { comparison, reportSchema, type Row } from "./table.ts";
+import { comparison, reportSchema, type Row, versionsOf } from "./table.ts";
 
 const PEERS = fileURLToPath(new URL("peers/", import.meta.url));
 /** Long enough that a lost call meets the end of its lock, and not that of its record. */
@@ -127,13 +127,6 @@ async function conform(
   }
 }
 
-const manifestSchema = v.object({ version: v.string() });
-
-async function versionOf(name: string): Promise<string> {
-  const text = await readFile(join(PEERS, "node_modules", name, "package.json"), "utf8");
-  return v.parse(manifestSchema, JSON.parse(text)).version;
-}
-
 const CONTESTANTS = [
   { name: "Onceway", start: startOurs, packages: [], requiresKey: true },
   { name: "node-idempotency", start: null, packages: ["@node-idempotency/core"], requiresKey: true },
@@ -153,7 +146,7 @@ for (const { name, start, packages, requiresKey } of CONTESTANTS) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   console.error(name);
   const rows = await conform(start ?? ((originPort) => startPeer(name, originPort)), requiresKey);
-  const versions = await Promise.all(packages.map(async (one) => `${one} ${await versionOf(one)}`));
+  const versions = await versionsOf(PEERS, packages);
   columns.push({ name, versions, rows });
 }
 console.log(comparison(columns));

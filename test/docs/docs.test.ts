@@ -332,6 +332,10 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   ],
   'npx onceway conformance https://api.example.com/v1/payments --body \'{"amount":100,"reference":"{token}"}\' --other-body \'{"amount":101,"reference":"{token}"}\' --caller @caller.txt --other-caller @other-caller.txt':
     ["test/kernel/e2e/contract/conformance-suite.test.ts", '"--other-body"'],
+  "npx onceway conformance https://shop.example.com/mcp --profile mcp --tool pay --arguments '{\"amount\":25}' --other-arguments '{\"amount\":26}'":
+    ["test/features/json-rpc/e2e/mcp-conformance.test.ts", '"--other-arguments"'],
+  "npx onceway conformance https://seller.example.com/mcp --profile adcp --caller @caller.txt --arguments @buy.json --other-arguments @other-buy.json":
+    ["test/features/presets/e2e/preset-conformance.test.ts", '"--other-arguments"'],
   "npx onceway openapi openapi.yaml --output keys.overlay.yaml": [
     "test/cli/unit/openapi/openapi.test.ts",
     '"--output"',

@@ -1,21 +1,12 @@
 // A media buy, as all cases of AdCP have it: what clients send, with the key among the arguments, what the suite's origin answers, and what judges look for in
 // results, replays and errors (docs/building/operating/transport-errors.mdx).
 
+import { isDeepStrictEqual } from "node:util";
 import type { CallBehaviour, CaseObservation } from "../case.ts";
-import { callCount, type CaseFinding, firstVerdict, isSuccess, replySummary } from "../findings.ts";
+import { callCount, type CaseFinding, firstVerdict, isSuccess, replySummary, wholeAnswerOf } from "../findings.ts";
+import { FIRST_ID, type JsonMembers, type ToolCall } from "../tool-call.ts";
 import { sendStep } from "./define.ts";
-import { callText, type JsonMembers, messageIn, respondsWith, rpcAnswer, rpcSending, valueIn } from "./rpc-findings.ts";
-
-export const BUY_TOOL = "create_media_buy";
-export const KEY_INPUT = { idempotency_key: "{key}" };
-
-/** A secret of the first request: no error may repeat it. */
-export const BUY_BUDGET = 918_273;
-
-export const buySending = (id: number | string, more: JsonMembers = {}, tool = BUY_TOOL) => ({
-  ...rpcSending(callText(id, tool, { ...KEY_INPUT, account: { account_id: "one" }, budget: BUY_BUDGET, ...more })),
-  key: null,
-});
+import { inputKeyCall, messageIn, respondsWith, resultIn, rpcAnswer, valueIn } from "./rpc-findings.ts";
 
 /** A task's answer: `structuredContent`, and the same as text. */
 export function taskAnswer(content: JsonMembers, isError = false): CallBehaviour {
@@ -29,27 +20,63 @@ export const boughtAnswer = taskAnswer({ status: "completed", media_buy_id: "mb-
 /** Whatever is processed a second time is seen in its result. */
 export const boughtAgain = taskAnswer({ status: "completed", media_buy_id: "mb-2" });
 
-export const twoBuys = { needs: ["origin"], origin: [boughtAnswer, boughtAgain] } as const;
-export const firstBuy = sendStep("first", buySending(7, { context: FIRST_CONTEXT }));
+export const countedBuys = { needs: ["origin"], origin: [boughtAnswer, boughtAgain] } as const;
+export const twoBuys = { origin: [boughtAnswer, boughtAgain] } as const;
+export const firstBuy = sendStep("first", inputKeyCall(FIRST_ID, { with: { context: FIRST_CONTEXT } }));
 
-export const buyAgain = (more: JsonMembers = {}, tool = BUY_TOOL) => sendStep("again", buySending("next", more, tool));
+export const buyAgain = (more: Omit<ToolCall, "id"> = {}) => sendStep("again", inputKeyCall("next", more));
 
 export const contentOf = (seen: CaseObservation, name: string): unknown =>
   valueIn(messageIn(seen, name), "result", "structuredContent");
 
 export function contentMember(seen: CaseObservation, name: string, member: string): unknown {
-  return valueIn(messageIn(seen, name), "result", "structuredContent", member);
+  return valueIn(contentOf(seen, name), member);
 }
 
-export const hasMediaBuy = (seen: CaseObservation, name: string, id: unknown, what: string) => (): CaseFinding => {
+/** What a seller answers, without what belongs to one request: `replayed` and `context` (Idempotency, rule 4). */
+function payloadOf(seen: CaseObservation, name: string): unknown {
+  const content = contentOf(seen, name);
+  if (resultIn(seen, name) === null || typeof content !== "object" || content === null) return null;
+  if ("adcp_error" in content || valueIn(content, "status") === "failed") return null;
+  const own = new Set(["replayed", "context"]);
+  return Object.fromEntries(Object.entries(content).filter(([member]) => !own.has(member)));
+}
+
+/** The call of this id was processed, or got what a processed one got. */
+export const hasBought = (seen: CaseObservation, name: string, id: unknown) => (): CaseFinding => {
   const found = respondsWith(seen, name, id, "result")();
   if (found !== null) return found;
-  return contentMember(seen, name, "media_buy_id") === what ? null : `the result is not that of ${what}`;
+  return payloadOf(seen, name) === null ? `got ${replySummary(seen, name)}, and no payload` : null;
 };
+
+const hasPayloadOf = (seen: CaseObservation, name: string, first: string) => (): CaseFinding =>
+  isDeepStrictEqual(payloadOf(seen, name), payloadOf(seen, first)) ? null : "it got another payload";
 
 /** The first one's payload under the id of this call, and one operation. */
 export const isAdcpReplay = (seen: CaseObservation) =>
-  firstVerdict(callCount(seen, 1), hasMediaBuy(seen, "first", 7, "mb-1"), hasMediaBuy(seen, "again", "next", "mb-1"));
+  firstVerdict(
+    callCount(seen, 1),
+    hasBought(seen, "first", FIRST_ID),
+    hasBought(seen, "again", "next"),
+    hasPayloadOf(seen, "again", "first"),
+  );
+
+/** Each was processed. The suite's own origin answers under one id whatever it is asked. */
+export const areTwoBuys = (seen: CaseObservation) =>
+  firstVerdict(
+    callCount(seen, 2),
+    hasBought(seen, "first", FIRST_ID),
+    hasBought(seen, "again", seen.calls === null ? "next" : FIRST_ID),
+    () => (hasPayloadOf(seen, "again", "first")() === null ? "both got one payload" : null),
+  );
+
+export const haveOnePayload = (seen: CaseObservation, names: readonly string[]) => (): CaseFinding => {
+  const unanswered = names.find((name) => wholeAnswerOf(seen, name) === null);
+  if (seen.calls === null && unanswered !== undefined) return `one of them got ${replySummary(seen, unanswered)}`;
+  const [first, ...others] = names.filter((name) => hasBought(seen, name, FIRST_ID)() === null);
+  if (first === undefined) return "none succeeded";
+  return others.every((name) => hasPayloadOf(seen, name, first)() === null) ? null : "they got different payloads";
+};
 
 /** A tool error with this code, which names nothing of another request. */
 export const isAdcpError =
@@ -64,7 +91,6 @@ export const isAdcpError =
     const code = valueIn(error, "code");
     if (typeof code !== "string" || !codes.includes(code))
       return `the error has the code ${String(code)}, not ${codes.join(" or ")}`;
-    if (typeof valueIn(error, "recovery") !== "string") return "the error says nothing of recovery";
     return null;
   };
 

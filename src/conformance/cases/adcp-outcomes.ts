@@ -1,17 +1,20 @@
 // AdCP's rules about what is kept, about requests that come at once, and about whose a key is.
 
 import type { CallBehaviour, ConformanceCase } from "../case.ts";
-import { callCount, firstVerdict, oneOf } from "../findings.ts";
+import { callCount, firstVerdict } from "../findings.ts";
 import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep, shouldCase, whileRunningSteps } from "./define.ts";
-import { type JsonMembers, valueIn } from "./rpc-findings.ts";
+import { inputKeyCall, valueIn } from "./rpc-findings.ts";
+import type { ToolCall } from "../tool-call.ts";
 import {
   boughtAgain,
   boughtAnswer,
   buyAgain,
-  buySending,
   contentOf,
   firstBuy,
-  hasMediaBuy,
+  areTwoBuys,
+  countedBuys,
+  hasBought,
+  haveOnePayload,
   isAdcpConflict,
   isAdcpError,
   isAdcpReplay,
@@ -20,7 +23,12 @@ import {
 } from "./adcp-buys.ts";
 
 /** The first answer is no success, so it is not kept: the next try is processed. */
-const notKept = (id: string, says: string, behaviour: CallBehaviour, more: JsonMembers = {}): ConformanceCase =>
+const notKept = (
+  id: string,
+  says: string,
+  behaviour: CallBehaviour,
+  more: Omit<ToolCall, "id"> = {},
+): ConformanceCase =>
   mustCase({
     needs: ["origin"],
     id,
@@ -28,7 +36,7 @@ const notKept = (id: string, says: string, behaviour: CallBehaviour, more: JsonM
     profile: "rule 3",
     origin: [behaviour, boughtAnswer],
     script: [firstBuy, buyAgain(more)],
-    judge: (seen) => firstVerdict(callCount(seen, 2), hasMediaBuy(seen, "again", 7, "mb-1")),
+    judge: (seen) => firstVerdict(callCount(seen, 2), hasBought(seen, "again", 7)),
   });
 
 const failure = taskAnswer({ adcp_error: { code: "BUDGET_TOO_LOW", message: "no", recovery: "correctable" } }, true);
@@ -44,12 +52,12 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     ...held,
     id: "conflict.in-flight",
     says: "Another payload while the first request runs is a conflict, too.",
-    script: whileRunningSteps(buySending("next", { budget: 5 }), buySending(7)),
+    script: whileRunningSteps(inputKeyCall("next", { input: "other" }), inputKeyCall(7)),
     judge: isAdcpConflict,
   }),
   notKept("error.not-kept", "A tool's error is not kept: the same request is processed again.", failure),
   notKept("error.status", "Nor is a task that failed.", taskAnswer({ status: "failed", errors: [] })),
-  notKept("error.corrected", "After an error the key takes a corrected payload.", failure, { budget: 5 }),
+  notKept("error.corrected", "After an error the key takes a corrected payload.", failure, { input: "other" }),
   notKept(
     "limited.not-kept",
     "RATE_LIMITED is not kept.",
@@ -68,18 +76,18 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     ...held,
     id: "flight.policy",
     says: "An equal request in flight waits for the first one's answer, or gets IDEMPOTENCY_IN_FLIGHT.",
-    script: whileRunningSteps(buySending("next"), buySending(7)),
+    script: whileRunningSteps(inputKeyCall("next"), inputKeyCall(7)),
     judge: (seen) =>
       firstVerdict(callCount(seen, 1), () => {
         const found = isAdcpError(seen, "again", "next", ["IDEMPOTENCY_IN_FLIGHT"])();
-        return found === null ? null : hasMediaBuy(seen, "again", "next", "mb-1")();
+        return found === null ? null : hasBought(seen, "again", "next")();
       }),
   }),
   mustCase({
     ...held,
     id: "flight.retry-after",
     says: "IDEMPOTENCY_IN_FLIGHT says when to come again.",
-    script: whileRunningSteps(buySending("next"), buySending(7)),
+    script: whileRunningSteps(inputKeyCall("next"), inputKeyCall(7)),
     judge: (seen) =>
       firstVerdict(() => {
         if (isAdcpError(seen, "again", "next", ["IDEMPOTENCY_IN_FLIGHT"])() !== null)
@@ -89,23 +97,21 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
       }),
   }),
   mustCase({
-    ...twoBuys,
+    ...countedBuys,
     id: "scope.account",
     says: "The same key for another account is another operation.",
     profile: "Idempotency",
-    script: [firstBuy, buyAgain({ account: { account_id: "two" } })],
-    judge: (seen) =>
-      firstVerdict(callCount(seen, 2), hasMediaBuy(seen, "first", 7, "mb-1"), hasMediaBuy(seen, "again", 7, "mb-2")),
+    script: [firstBuy, buyAgain({ with: { account: { account_id: "two" } } })],
+    judge: (seen) => areTwoBuys(seen),
   }),
   mustCase({
     ...twoBuys,
-    needs: ["origin", "other-caller"],
+    needs: ["other-caller"],
     id: "scope.agent",
     says: "The same key of another agent is another operation.",
     profile: "Idempotency",
-    script: [firstBuy, sendStep("again", { ...buySending("next"), caller: "other" })],
-    judge: (seen) =>
-      firstVerdict(callCount(seen, 2), hasMediaBuy(seen, "first", 7, "mb-1"), hasMediaBuy(seen, "again", 7, "mb-2")),
+    script: [firstBuy, sendStep("again", { ...inputKeyCall("next"), caller: "other" })],
+    judge: (seen) => areTwoBuys(seen),
   }),
   mustCase({
     ...twoBuys,
@@ -113,11 +119,7 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     says: "Of ten equal requests at once one is processed.",
     profile: "rule 9",
     script: [burstStep],
-    judge: (seen) =>
-      firstVerdict(
-        callCount(seen, 1),
-        oneOf(COPY_NAMES, (name) => hasMediaBuy(seen, name, 7, "mb-1")),
-      ),
+    judge: (seen) => firstVerdict(callCount(seen, 1), haveOnePayload(seen, COPY_NAMES)),
   }),
   mustCase({
     ...held,
@@ -125,7 +127,7 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     says: "A client whose line breaks before the answer gets it with the same key, and nothing is processed twice.",
     profile: "rule 4",
     script: cutSteps,
-    judge: (seen) => firstVerdict(callCount(seen, 1), hasMediaBuy(seen, "again", 7, "mb-1")),
+    judge: (seen) => firstVerdict(callCount(seen, 1), hasBought(seen, "again", 7)),
   }),
   shouldCase({
     ...twoBuys,

@@ -11,7 +11,7 @@ import {
   wholeAnswerOf,
 } from "../findings.ts";
 import { sendStep } from "./define.ts";
-import type { JsonMembers } from "./rpc-findings.ts";
+import type { JsonMembers } from "../tool-call.ts";
 
 export const acpBody = (text: string): OriginBehaviour => ({ body: { text } });
 

@@ -1,25 +1,12 @@
 // What clients of MCP need of whatever protects their tool calls. `id.own` is MCP's own rule (a response has the id of its request, and ids are new in each try); the
-// others are this project's, because MCP has no keys: they are what the official clients need to retry. The tool is `pay`; keys are in the header.
+// others are this project's, because MCP has no keys: they are what the official clients need to retry. Keys are in the header.
 
 import type { CallBehaviour, CaseObservation, ConformanceCase } from "../case.ts";
-import {
-  callCount,
-  type CaseFinding,
-  firstVerdict,
-  isSuccess,
-  oneOf,
-  replySucceeds,
-  replySummary,
-  wholeAnswerOf,
-} from "../findings.ts";
+import { callCount, firstVerdict, isSuccess, replySucceeds, replySummary, wholeAnswerOf } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
+import { FIRST_ID } from "../tool-call.ts";
 import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep, shouldCase } from "./define.ts";
-import { callText, FIRST_ID, messageIn, respondsWith, rpcAnswer, rpcSending } from "./rpc-findings.ts";
-
-/** A tool call under an id, as JSON has it. */
-function toolCall(id: number | string, { amount = 25, more = "" } = {}): string {
-  return callText(id, "pay", { amount }, more);
-}
+import { headerKeyCall, hasNoResult, hasResultOf, haveOneResult, respondsWith, rpcAnswer } from "./rpc-findings.ts";
 
 const RESULT = '{"content":[{"type":"text","text":"paid"}]}';
 
@@ -27,16 +14,13 @@ const paid = rpcAnswer(`"result":${RESULT}`);
 /** Whatever is processed a second time is seen in its result. */
 const paidAgain = rpcAnswer('"result":{"content":[{"type":"text","text":"paid again"}]}');
 
-const hasFirstResult = (seen: CaseObservation, name: string) => (): CaseFinding =>
-  JSON.stringify(messageIn(seen, name)?.["result"]) === RESULT ? null : "the response has not the first result";
-
 /** The first one's result, under the id of this call. */
 const replays = (seen: CaseObservation, id: unknown) =>
   firstVerdict(
     replySucceeds(seen, "first", "the first call"),
     callCount(seen, 1),
     respondsWith(seen, "again", id, "result"),
-    hasFirstResult(seen, "again"),
+    hasResultOf(seen, "again", "first"),
   );
 
 /** An error that the SDKs read: under the call's own id, with HTTP 200; nothing is processed for it. */
@@ -45,18 +29,19 @@ const refuses = (seen: CaseObservation, id: unknown, calls: number) =>
     isSuccess(seen, "again") ? null : `got ${replySummary(seen, "again")}: the SDKs read an error with HTTP 200 alone`,
   );
 
-const first = sendStep("first", rpcSending(toolCall(FIRST_ID)));
-const again = sendStep("again", rpcSending(toolCall("next")));
-const shared = { profile: "keys", needs: ["origin"], origin: [paid, paidAgain] } as const;
+const first = sendStep("first", headerKeyCall(FIRST_ID));
+const again = sendStep("again", headerKeyCall("next"));
+const shared = { profile: "keys", origin: [paid, paidAgain] } as const;
 
 /** The first call has not this outcome for good: the next try is processed. */
-const notKept = (id: string, says: string, behaviour: CallBehaviour, more = ""): ConformanceCase =>
+const notKept = (id: string, says: string, behaviour: CallBehaviour, after = ""): ConformanceCase =>
   mustCase({
     ...shared,
+    needs: ["origin"],
     id,
     says,
     origin: [behaviour, rpcAnswer(`"result":${RESULT}`)],
-    script: [first, sendStep("again", rpcSending(toolCall(FIRST_ID, { more })))],
+    script: [first, sendStep("again", headerKeyCall(FIRST_ID, { after }))],
     judge: (seen) => firstVerdict(callCount(seen, 2), respondsWith(seen, "again", FIRST_ID, "result")),
   });
 
@@ -74,7 +59,7 @@ export const MCP: readonly ConformanceCase[] = [
     id: "list.free",
     says: "tools/list needs no key, and passes each time.",
     script: ["first", "again"].map((as) =>
-      sendStep(as, { ...rpcSending('{"jsonrpc":"2.0","id":7,"method":"tools/list"}'), key: null }),
+      sendStep(as, { body: { text: '{"jsonrpc":"2.0","id":7,"method":"tools/list"}' }, key: null }),
     ),
     judge: (seen) =>
       firstVerdict(
@@ -87,15 +72,13 @@ export const MCP: readonly ConformanceCase[] = [
     ...shared,
     id: "retry.new-session",
     says: "A client that comes back in another session gets its result.",
-    script: [
-      sendStep("first", rpcSending(toolCall(FIRST_ID), "one")),
-      sendStep("again", rpcSending(toolCall("next"), "two")),
-    ],
+    script: [first, sendStep("again", { ...headerKeyCall("next"), session: "another" })],
     judge: (seen) => replays(seen, "next"),
   }),
   mustCase({
     ...shared,
     id: "session.not-replayed",
+    needs: ["origin"],
     says: "A replay has not the session of the first call.",
     origin: [
       {
@@ -138,6 +121,7 @@ export const MCP: readonly ConformanceCase[] = [
   mustCase({
     ...shared,
     id: "stream.response-only",
+    needs: ["origin"],
     says: "A replay of an event stream has the response alone, and nothing that was for the first caller.",
     origin: [
       {
@@ -156,45 +140,43 @@ export const MCP: readonly ConformanceCase[] = [
   mustCase({
     ...shared,
     id: "conflict.json-rpc",
+    needs: ["other-arguments"],
     says: "Other arguments under the key get a JSON-RPC error under the call's own id, and are not processed.",
-    script: [first, sendStep("again", rpcSending(toolCall("next", { amount: 26 })))],
+    script: [first, sendStep("again", headerKeyCall("next", { input: "other" }))],
     judge: (seen) => refuses(seen, "next", 1),
   }),
   mustCase({
     ...shared,
     id: "key.missing",
     says: "A call without a key gets a JSON-RPC error under its own id, and is not processed.",
-    script: [sendStep("again", { ...rpcSending(toolCall("next")), key: null })],
+    script: [sendStep("again", { ...headerKeyCall("next"), key: null })],
     judge: (seen) => refuses(seen, "next", 0),
   }),
   mustCase({
     ...shared,
     id: "members.twice",
     says: "A call that two servers could read in two ways is not processed.",
-    script: [sendStep("again", rpcSending(toolCall("next").replace('"params"', '"method":"tools/list","params"')))],
-    judge: (seen) => firstVerdict(callCount(seen, 0)),
+    script: [sendStep("again", headerKeyCall("next", { before: '"method":"tools/list",' }))],
+    judge: (seen) => firstVerdict(callCount(seen, 0), hasNoResult(seen, "again")),
   }),
   shouldCase({
     ...shared,
     id: "batch",
     says: "A batch with such a call is refused as a whole: one key stands for one call.",
-    script: [sendStep("again", rpcSending(`[${toolCall("next")},${toolCall("other")}]`))],
-    judge: (seen) => firstVerdict(callCount(seen, 0)),
+    script: [sendStep("again", { body: { call: [{ id: "next" }, { id: "other" }] } })],
+    judge: (seen) => firstVerdict(callCount(seen, 0), hasNoResult(seen, "again")),
   }),
   mustCase({
     ...shared,
     id: "burst.ten",
     says: "Of ten equal calls at once one is processed, and each of those that are answered has its result.",
     script: [burstStep],
-    judge: (seen) =>
-      firstVerdict(
-        callCount(seen, 1),
-        oneOf(COPY_NAMES, (name) => replySucceeds(seen, name, "one of them")),
-      ),
+    judge: (seen) => firstVerdict(callCount(seen, 1), haveOneResult(seen, COPY_NAMES)),
   }),
   mustCase({
     ...shared,
     id: "cut.reply",
+    needs: ["origin"],
     says: "A client whose line breaks before the response gets it by calling again, and nothing is processed twice.",
     origin: [{ ...paid, hold: "head" }, paidAgain],
     script: cutSteps,

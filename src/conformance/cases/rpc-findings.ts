@@ -1,27 +1,21 @@
-// What judges of protocols over JSON-RPC look for, and the tool calls that they send.
+// What cases of protocols over JSON-RPC send, and what their judges look for.
 
+import { isDeepStrictEqual } from "node:util";
 import type { CallBehaviour, CaseObservation, OriginBehaviour } from "../case.ts";
-import { type CaseFinding, problemOf, replySummary, wholeAnswerOf } from "../findings.ts";
+import { type CaseFinding, isMembers, jsonOf, problemOf, replySummary, wholeAnswerOf } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
+import { FIRST_ID, type JsonMembers, type ToolCall } from "../tool-call.ts";
 
-/** The id of the first call, as the suite's origin repeats it. */
-export const FIRST_ID = 7;
+/** A call of the target's tool, with the key in the header. */
+export const headerKeyCall = (id: number | string, more: Omit<ToolCall, "id"> = {}): OriginBehaviour => ({
+  body: { call: { id, ...more } },
+});
 
-export type JsonMembers = Readonly<Record<string, unknown>>;
-
-/** A call of a tool, as JSON. `id`: of the call; `more`: members of `params` beside name and arguments, as text. */
-export function callText(id: number | string, tool: string, input: JsonMembers, more = ""): string {
-  const params = `{"name":${JSON.stringify(tool)},"arguments":${JSON.stringify(input)}${more}}`;
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`;
-}
-
-const ACCEPT = [["Accept", "application/json, text/event-stream"]] as const;
-
-/** What a client of MCP sends: a text, under its own session if it has one. */
-export function rpcSending(text: string, session: string | null = null): OriginBehaviour {
-  const own = session === null ? [] : [["Mcp-Session-Id", session] as const];
-  return { body: { text }, headers: [...ACCEPT, ...own] };
-}
+/** One whose key, if any, is among its arguments. */
+export const inputKeyCall = (id: number | string, more: Omit<ToolCall, "id"> = {}): OriginBehaviour => ({
+  ...headerKeyCall(id, more),
+  key: null,
+});
 
 /** How the origin answers the first call: with this member of a response. */
 export function rpcAnswer(member: string, more: CallBehaviour = {}): CallBehaviour {
@@ -31,9 +25,21 @@ export function rpcAnswer(member: string, more: CallBehaviour = {}): CallBehavio
 
 /** The JSON-RPC message of an answer, as JSON or as the one event of a stream. */
 export function messageIn(seen: CaseObservation, name: string): JsonMembers | null {
+  const messages = messagesIn(seen, name);
+  return messages.length === 1 ? (messages[0] ?? null) : null;
+}
+
+/** The response among the messages of an answer. */
+function responseIn(seen: CaseObservation, name: string): JsonMembers | null {
+  return messagesIn(seen, name).find((message) => message !== null && !("method" in message)) ?? null;
+}
+
+function messagesIn(seen: CaseObservation, name: string): readonly (JsonMembers | null)[] {
   const answer = wholeAnswerOf(seen, name);
-  if (answer === null || !answer.complete) return null;
-  if (!/^text\/event-stream\b/i.test(headerValue(answer, "content-type") ?? "")) return problemOf(answer);
+  if (answer === null || !answer.complete) return [];
+  if (!/^text\/event-stream\b/i.test(headerValue(answer, "content-type") ?? "")) {
+    return [jsonOf(answer)].flat().map((message) => (isMembers(message) ? message : null));
+  }
   const events = answer.body
     .toString()
     .split(/\r?\n\r?\n/)
@@ -44,9 +50,33 @@ export function messageIn(seen: CaseObservation, name: string): JsonMembers | nu
         .trim(),
     )
     .filter((data) => data !== "");
-  const messages = events.map((data) => problemOf({ body: Buffer.from(data) }));
-  return messages.length === 1 ? (messages[0] ?? null) : null;
+  return events.map((data) => problemOf({ body: Buffer.from(data) }));
 }
+
+/** The result of a call; `null`: there is none, or the tool says that it failed. */
+export function resultIn(seen: CaseObservation, name: string): unknown {
+  const result = responseIn(seen, name)?.["result"] ?? null;
+  return valueIn(result, "isError") === true ? null : result;
+}
+
+/** A second call got the first one's result. */
+export const hasResultOf = (seen: CaseObservation, name: string, first: string) => (): CaseFinding => {
+  const result = resultIn(seen, first);
+  if (result === null) return `the first call got ${replySummary(seen, first)}, and no result`;
+  return isDeepStrictEqual(resultIn(seen, name), result) ? null : "the response has not the first result";
+};
+
+/** All calls that have a result have one and the same. Without an origin nobody knows what became of one that has no answer. */
+export const haveOneResult = (seen: CaseObservation, names: readonly string[]) => (): CaseFinding => {
+  const unanswered = names.find((name) => wholeAnswerOf(seen, name) === null);
+  if (seen.calls === null && unanswered !== undefined) return `one of them got ${replySummary(seen, unanswered)}`;
+  const results = names.map((name) => resultIn(seen, name)).filter((result) => result !== null);
+  if (results.length === 0) return "none succeeded";
+  return results.every((result) => isDeepStrictEqual(result, results[0])) ? null : "they got different results";
+};
+
+export const hasNoResult = (seen: CaseObservation, name: string) => (): CaseFinding =>
+  resultIn(seen, name) === null ? null : "the call has a result, so it was processed";
 
 /** The response to the call of that id, with that member. */
 export const respondsWith =

@@ -1,20 +1,15 @@
 // The Universal Commerce Protocol's rules about idempotency over MCP: docs/specification/shopping/checkout/mcp.md, and signatures.md, Replay Protection. The tools are those of a
 // checkout; keys are in `meta` among their arguments.
 
-import type { CallBehaviour, CaseObservation, ConformanceCase, OriginBehaviour } from "../case.ts";
+import type { CallBehaviour, CaseObservation, ConformanceCase } from "../case.ts";
 import { callCount, type CaseFinding, firstVerdict, oneOf, replySummary, wholeAnswerOf } from "../findings.ts";
 import { UCP_REPLAYS, ucpErrorFinding } from "./commerce-findings.ts";
 import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep } from "./define.ts";
-import { callText, type JsonMembers, messageIn, respondsWith, rpcAnswer, rpcSending, valueIn } from "./rpc-findings.ts";
+import { inputKeyCall, messageIn, respondsWith, rpcAnswer, valueIn } from "./rpc-findings.ts";
 
-const META = { meta: { "idempotency-key": "{key}" } };
-const CHECKOUT = { ...META, id: "checkout-1" };
 const BINDING = "checkout/mcp";
 
-const call = (id: number | string, input: JsonMembers, tool = "complete_checkout"): OriginBehaviour => ({
-  ...rpcSending(callText(id, tool, input)),
-  key: null,
-});
+const NO_KEY = { meta: undefined };
 
 const complete = rpcAnswer('"result":{"structuredContent":{"id":"checkout-1","order":"o-1"}}');
 const completeAgain = rpcAnswer('"result":{"structuredContent":{"id":"checkout-1","order":"o-2"}}');
@@ -45,7 +40,7 @@ const notKept = (id: string, says: string, behaviour: CallBehaviour): Conformanc
     id,
     says,
     origin: [behaviour, complete],
-    script: [sendStep("first", call(7, CHECKOUT)), sendStep("again", call("next", CHECKOUT))],
+    script: [sendStep("first", inputKeyCall(7)), sendStep("again", inputKeyCall("next"))],
     judge: (seen) => firstVerdict(callCount(seen, 2), hasOrder(seen, "again", 7, "o-1")),
   });
 
@@ -55,10 +50,12 @@ export const UCP_MCP: readonly ConformanceCase[] = [
     id: "mcp.id",
     says: "A replay has the id of the call that gets it, whatever else is in meta.",
     script: [
-      sendStep("first", call(7, CHECKOUT)),
+      sendStep("first", inputKeyCall(7)),
       sendStep(
         "again",
-        call("next", { ...CHECKOUT, meta: { ...META.meta, "ucp-agent": { profile: "https://one.example" } } }),
+        inputKeyCall("next", {
+          with: { meta: { "idempotency-key": "{key}", "ucp-agent": { profile: "https://one.example" } } },
+        }),
       ),
     ],
     judge: (seen) => firstVerdict(callCount(seen, 1), hasOrder(seen, "again", "next", "o-1")),
@@ -67,20 +64,14 @@ export const UCP_MCP: readonly ConformanceCase[] = [
     ...overMcp,
     id: "mcp.conflict",
     says: "Other arguments under the key get 409 with -32000 under the call's own id, and are not processed.",
-    script: [
-      sendStep("first", call(7, CHECKOUT)),
-      sendStep("again", call("next", { ...CHECKOUT, payment: { token: "x" } })),
-    ],
+    script: [sendStep("first", inputKeyCall(7)), sendStep("again", inputKeyCall("next", { input: "other" }))],
     judge: (seen) => firstVerdict(callCount(seen, 1), isRpcError(seen, "again", "next", 409)),
   }),
   mustCase({
     ...overMcp,
     id: "mcp.conflict-data",
     says: "That error's data has the members code and content.",
-    script: [
-      sendStep("first", call(7, CHECKOUT)),
-      sendStep("again", call("next", { ...CHECKOUT, payment: { token: "x" } })),
-    ],
+    script: [sendStep("first", inputKeyCall(7)), sendStep("again", inputKeyCall("next", { input: "other" }))],
     judge: (seen) =>
       firstVerdict(respondsWith(seen, "again", "next", "error"), () => {
         const data = valueIn(messageIn(seen, "again"), "error", "data");
@@ -94,7 +85,7 @@ export const UCP_MCP: readonly ConformanceCase[] = [
       ...overMcp,
       id: `mcp.required-${tool.split("_", 1).join("")}`,
       says: `${tool} without a key is refused, and not processed.`,
-      script: [sendStep("again", call("next", { id: "checkout-1" }, tool))],
+      script: [sendStep("again", inputKeyCall("next", { tool: { name: tool }, with: NO_KEY }))],
       judge: (seen) => firstVerdict(callCount(seen, 0), respondsWith(seen, "again", "next", "error")),
     }),
   ),
@@ -102,7 +93,9 @@ export const UCP_MCP: readonly ConformanceCase[] = [
     ...overMcp,
     id: "mcp.optional",
     says: "create_checkout passes without a key, each time.",
-    script: ["first", "again"].map((as) => sendStep(as, call(7, {}, "create_checkout"))),
+    script: ["first", "again"].map((as) =>
+      sendStep(as, inputKeyCall(7, { tool: { name: "create_checkout" }, with: NO_KEY })),
+    ),
     judge: (seen) =>
       firstVerdict(callCount(seen, 2), hasOrder(seen, "first", 7, "o-1"), hasOrder(seen, "again", 7, "o-2")),
   }),
@@ -111,7 +104,10 @@ export const UCP_MCP: readonly ConformanceCase[] = [
     id: "mcp.operation",
     says: "The same key for another tool is another operation.",
     profile: UCP_REPLAYS,
-    script: [sendStep("first", call(7, CHECKOUT)), sendStep("again", call("next", CHECKOUT, "cancel_checkout"))],
+    script: [
+      sendStep("first", inputKeyCall(7)),
+      sendStep("again", inputKeyCall("next", { tool: { name: "cancel_checkout" } })),
+    ],
     judge: (seen) => firstVerdict(callCount(seen, 2), hasOrder(seen, "again", 7, "o-2")),
   }),
   notKept(

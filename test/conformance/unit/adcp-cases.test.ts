@@ -11,15 +11,18 @@ function task(id: unknown, content: object, isError = false, status = 200): Requ
 }
 const bought = (id: unknown, more: object = {}): RequestReply =>
   task(id, { status: "completed", media_buy_id: "mb-1", ...more });
-const boughtAgain = (id: unknown): RequestReply => task(id, { status: "completed", media_buy_id: "mb-2" });
+const boughtAgain = (id: unknown, more: object = {}): RequestReply =>
+  task(id, { status: "completed", media_buy_id: "mb-2", ...more });
 const error = (id: unknown, code: string, more: object = {}): RequestReply =>
   task(id, { adcp_error: { code, message: "no", recovery: "correctable", ...more } }, true);
 
 const FIRST = bought(7);
 const REPLAY = bought("next", { replayed: true });
 const replay = {
-  good: [seen({ first: FIRST, again: REPLAY })],
+  good: [seen({ first: FIRST, again: REPLAY }), seen({ first: FIRST, again: REPLAY }, null)],
   bad: [
+    // Without an origin two payloads are two operations.
+    seen({ first: FIRST, again: boughtAgain("next", { replayed: true }) }, null),
     seen({ first: FIRST, again: FIRST }),
     seen({ first: FIRST, again: REPLAY }, 2),
     seen({ first: FIRST, again: boughtAgain("next") }),
@@ -34,7 +37,6 @@ const refused = (code: string, calls: number) => ({
     seen({ first: FIRST, again: error(7, code) }, calls),
     seen({ first: FIRST, again: error("next", "OTHER") }, calls),
     seen({ first: FIRST, again: task("next", { adcp_error: { code, recovery: "terminal" } }) }, calls),
-    seen({ first: FIRST, again: task("next", { adcp_error: { code } }, true) }, calls),
     seen({ first: FIRST, again: task("next", { adcp_error: { code, recovery: "terminal" } }, true, 409) }, calls),
     seen({ first: FIRST, again: REPLAY }, calls),
     seen({ first: FIRST, again: reply(422, "{}") }, calls),
@@ -46,8 +48,12 @@ const fresh = {
   bad: [seen({ first: error(7, "NO"), again: error("next", "NO") }), seen({ first: error(7, "NO"), again: FIRST }, 1)],
 };
 const two = {
-  good: [seen({ first: FIRST, again: boughtAgain(7) }, 2)],
-  bad: [seen({ first: FIRST, again: REPLAY }), seen({ first: FIRST, again: error("next", "IDEMPOTENCY_CONFLICT") })],
+  good: [seen({ first: FIRST, again: boughtAgain(7) }, 2), seen({ first: FIRST, again: boughtAgain("next") }, null)],
+  bad: [
+    seen({ first: FIRST, again: REPLAY }, null),
+    seen({ first: FIRST, again: REPLAY }),
+    seen({ first: FIRST, again: error("next", "IDEMPOTENCY_CONFLICT") }),
+  ],
 };
 const capabilities = (seconds: unknown): RequestReply =>
   task(7, { adcp: { idempotency: { replay_ttl_seconds: seconds } } });
@@ -85,7 +91,10 @@ const OBSERVATIONS: Observations = {
   "conflict.tool": conflict,
   "key.missing": refused("INVALID_REQUEST", 0),
   "key.pattern": refused("INVALID_REQUEST", 0),
-  "key.read-optional": two,
+  "key.read-optional": {
+    good: [seen({ first: FIRST, again: boughtAgain(7) }, 2), seen({ first: FIRST, again: FIRST }, null)],
+    bad: two.bad,
+  },
   "conflict.in-flight": conflict,
   "error.not-kept": fresh,
   "error.status": fresh,
@@ -110,6 +119,14 @@ const OBSERVATIONS: Observations = {
         2,
       ),
       seen(copies(() => error(7, "IDEMPOTENCY_IN_FLIGHT"))),
+      seen(
+        copies((at) => (at === 2 ? boughtAgain(7) : FIRST)),
+        null,
+      ),
+      seen(
+        copies((at) => (at === 2 ? FIRST : { lost: "timeout" })),
+        null,
+      ),
     ],
   },
   "cut.reply": { good: [seen({ again: FIRST })], bad: [seen({ again: FIRST }, 2), seen({ again: reply(409) })] },

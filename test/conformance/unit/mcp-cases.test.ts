@@ -24,6 +24,9 @@ const FIRST = result(7);
 const replay = {
   good: [seen({ first: FIRST, again: result("next") }), seen({ first: FIRST, again: stream(data("next")) })],
   bad: [
+    // Without an origin two results are two operations.
+    seen({ first: FIRST, again: result("next", { content: [{ type: "text", text: "paid again" }] }) }, null),
+    seen({ first: FIRST, again: result("next", { ...RESULT, isError: true }) }),
     seen({ first: FIRST, again: FIRST }),
     seen({ first: FIRST, again: result("next") }, 2),
     seen({ first: FIRST, again: result("next", { content: [] }) }),
@@ -66,8 +69,17 @@ const OBSERVATIONS: Observations = {
   "stream.response-only": replay,
   "conflict.json-rpc": refused(1),
   "key.missing": refused(0),
-  "members.twice": { good: [seen({ again: error(null) }, 0)], bad: [seen({ again: result("next") }, 1)] },
-  batch: { good: [seen({ again: error(null) }, 0)], bad: [seen({ again: reply(200, "[]") }, 1)] },
+  "members.twice": {
+    good: [seen({ again: error(null) }, 0)],
+    bad: [seen({ again: result("next") }, 1), seen({ again: result("next") }, null)],
+  },
+  batch: {
+    good: [seen({ again: error(null) }, 0)],
+    bad: [
+      seen({ again: reply(200, "[]") }, 1),
+      seen({ again: reply(200, JSON.stringify([{ jsonrpc: "2.0", id: "next", result: RESULT }])) }, null),
+    ],
+  },
   "burst.ten": {
     good: [seen(copies(() => FIRST)), seen(copies((at) => (at === 2 ? FIRST : error(7))))],
     bad: [
@@ -76,6 +88,14 @@ const OBSERVATIONS: Observations = {
         2,
       ),
       seen(copies(() => reply(409))),
+      seen(
+        copies((at) => (at === 2 ? FIRST : { lost: "timeout" })),
+        null,
+      ),
+      seen(
+        copies((at) => result(7, { content: [{ type: "text", text: `receipt ${at}` }] })),
+        null,
+      ),
     ],
   },
   "cut.reply": { good: [seen({ again: FIRST })], bad: [seen({ again: FIRST }, 2), seen({ again: reply(409) })] },

@@ -1,7 +1,7 @@
 // The profile, the suite and the documentation name each other: no requirement without a case, no case without a requirement.
 
 import { describe, expect, it } from "vitest";
-import { CASES } from "../../../src/conformance/catalogue.ts";
+import { CASES, PROFILES } from "../../../src/conformance/catalogue.ts";
 import { PROFILE } from "../../../src/conformance/cases/expiry.ts";
 import { wellKnownResponse } from "../../../src/kernel/request/well-known.ts";
 import { readConfig } from "../../../src/features/settings.ts";
@@ -51,18 +51,55 @@ describe("the profile", () => {
   });
 });
 
+interface PrintedTable {
+  readonly rows: readonly {
+    readonly id: string;
+    readonly level: string;
+    readonly draft: string;
+    readonly marks: readonly string[];
+  }[];
+  /** By level, what each column is said to have failed. */
+  readonly failed: (level: string) => readonly string[];
+}
+
+/** The first table after a text. `columns`: beside those of the servers. */
+function tableAfter(heading: string, columns: number): PrintedTable {
+  const page = readPage("src/conformance/README.md").text;
+  const begin = page.indexOf("| case |", page.indexOf(heading));
+  const cells = page
+    .slice(begin)
+    .split("\n\n", 1)
+    .flatMap((table) => table.split("\n"))
+    .map((line) => line.split("|").map((cell) => cell.trim()))
+    .map(([, ...rest]) => rest.slice(0, -1));
+  const rows = cells
+    .filter(([id = ""]) => id.startsWith("`"))
+    .map(([id = "", level = "", ...rest]) => ({
+      id: id.replaceAll("`", ""),
+      level,
+      marks: rest.slice(columns - 2),
+      draft: columns > 2 ? (rest[0] ?? "") : "",
+    }));
+  const failed = (level: string): readonly string[] =>
+    (cells.find(([what]) => what === `**${level} of the profile failed**`) ?? []).slice(columns);
+  return { rows, failed };
+}
+
+function expectSums({ rows, failed }: PrintedTable): void {
+  for (const level of ["MUST", "SHOULD"]) {
+    const counted = failed(level).map((_, column) =>
+      String(rows.filter((row) => row.level === level && row.marks[column] === "**✗**").length),
+    );
+    expect(counted.length).toBeGreaterThan(1);
+    expect(failed(level)).toEqual(counted);
+  }
+}
+
 describe("the table of how servers do", () => {
-  const rows = [
-    ...readPage("src/conformance/README.md").prose.matchAll(/^\| `([a-z]+\.[a-z-]+)` \| (\w+) \| (.*?) \| (.*) \|$/gm),
-  ].map(([, id = "", level = "", draft = "", marks = ""]) => ({
-    id,
-    level,
-    draft: draft.trim(),
-    marks: marks.split(" | "),
-  }));
+  const table = tableAfter("## How servers do", 3);
 
   it("has every case with its levels", () => {
-    expect(rows.map(({ id, level, draft }) => ({ id, level, draft }))).toEqual(
+    expect(table.rows.map(({ id, level, draft }) => ({ id, level, draft }))).toEqual(
       CASES.map(({ id, level, draft }) => ({
         id,
         level,
@@ -72,15 +109,24 @@ describe("the table of how servers do", () => {
   });
 
   it("adds up, and has the gateway pass everything, as the end-to-end test demands", () => {
-    const page = readPage("src/conformance/README.md").text;
-    for (const level of ["MUST", "SHOULD"]) {
-      const [, sums = ""] =
-        new RegExp(`\\*\\*${level} of the profile failed\\*\\* \\| \\| \\| (.*) \\|`).exec(page) ?? [];
-      const failed = sums
-        .split(" | ")
-        .map((_, column) => rows.filter((row) => row.level === level && row.marks[column] === "**✗**").length);
-      expect(sums).toBe(failed.join(" | "));
-    }
-    expect(new Set(rows.map(({ marks }) => marks[0]))).toEqual(new Set(["✓"]));
+    expectSums(table);
+    expect(new Set(table.rows.map(({ marks }) => marks[0]))).toEqual(new Set(["✓"]));
+  });
+});
+
+describe.each([
+  ["MCP asks", PROFILES.mcp, []],
+  ["AdCP: the", PROFILES.adcp, ["caps.declared"]],
+] as const)("the table of how servers for agents do, %s", (heading, cases, left) => {
+  const { rows, failed } = tableAfter(heading, 2);
+
+  it("has each case that needs neither an origin nor a second caller", () => {
+    const judged = cases.filter(({ needs }) => !needs.some((need) => need === "origin" || need === "other-caller"));
+    expect(rows.map(({ id, level }) => ({ id, level }))).toEqual(judged.map(({ id, level }) => ({ id, level })));
+  });
+
+  it("adds up, and has nothing fail behind the gateway but what is the server's own", () => {
+    expectSums({ rows, failed });
+    expect(rows.filter(({ marks }) => marks.at(-1) !== "✓").map(({ id }) => id)).toEqual(left);
   });
 });

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { expect, it } from "vitest";
 import { startOnceway } from "../../../support/command-line.ts";
 import { freePort } from "../../../support/ports.ts";
+import { SERVERS } from "../../../support/e2e/mcp-parties.ts";
 import { removeGateway, startGateway } from "../../../support/e2e/scene.ts";
 
 const report = v.object({
@@ -24,14 +25,20 @@ async function notPassed(route: object): Promise<readonly string[]> {
   }
 }
 
-it("passes whole on a route for tools that says what is no result", async () => {
-  const verdicts = [
+const TOOLS = {
+  jsonrpc: true,
+  problems: "jsonrpc",
+  duplicate: "wait",
+  refused: ["4xx", 503, 521, 523, 525, 526, 530],
+  after_refusal: "any",
+  verdicts: [
     { at: "/error/code", equals: [-32_700, -32_600, -32_601, -32_602, -32_022, -32_021, -32_020], is: "refused" },
     { at: "/result/resultType", equals: "input_required", is: "refused" },
-  ];
-  const refused = ["4xx", 503, 521, 523, 525, 526, 530];
-  const route = { jsonrpc: true, problems: "jsonrpc", duplicate: "wait", refused, after_refusal: "any", verdicts };
-  expect(await notPassed(route)).toEqual([]);
+  ],
+};
+
+it("passes whole on a route for tools that says what is no result", async () => {
+  expect(await notPassed(TOOLS)).toEqual([]);
 });
 
 it("fails on a route that knows nothing of JSON-RPC: a client would wait in vain for its own id", async () => {
@@ -49,3 +56,39 @@ it("fails on a route that knows nothing of JSON-RPC: a client would wait in vain
     "batch failed",
   ]);
 });
+
+/** What failed at a server that makes its own results: the suite counts no calls. */
+async function failedAt(url: string, ...only: readonly string[]): Promise<readonly string[]> {
+  const order = { order: "{token}", amount: 25 };
+  const call = ["--arguments", JSON.stringify(order), "--other-arguments", JSON.stringify({ ...order, amount: 26 })];
+  const command = ["conformance", `${url}/mcp`, "--profile", "mcp", "--json", ...call, ...only];
+  const { results } = v.parse(report, JSON.parse((await startOnceway(command).outcome).stdout));
+  return results.flatMap(({ id, result }) => (result === "failed" ? [id] : []));
+}
+
+it.each(Object.entries(SERVERS))(
+  "finds at a server of the official SDK, %s, what agents meet, and nothing where a gateway is in front of it",
+  async (_name, { start }) => {
+    const shop = await start(() => Promise.resolve());
+    const gateway = await startGateway(shop.url, { shards: 2 }, [{ path: "/mcp", ...TOOLS }]);
+    try {
+      expect(await failedAt(shop.url)).toEqual([
+        "id.own",
+        "retry.new-session",
+        "conflict.json-rpc",
+        "key.missing",
+        "members.twice",
+        "batch",
+        "burst.ten",
+      ]);
+      const before = shop.payments();
+      expect(await failedAt(gateway.url, "--only", "burst")).toEqual([]);
+      // Two calls ask whether the server can be tested.
+      expect(shop.payments() - before).toBe(3);
+      expect(await failedAt(gateway.url)).toEqual([]);
+    } finally {
+      await removeGateway(gateway);
+      await shop.close();
+    }
+  },
+);

@@ -1,11 +1,14 @@
 // The conformance suite with a protocol's rules, against a gateway with that protocol's preset and nothing else, and against one without it.
 
+import { createServer, type Server } from "node:http";
+import { json } from "node:stream/consumers";
 import * as v from "valibot";
 import { expect, it } from "vitest";
 import { startOnceway } from "../../../support/command-line.ts";
 import { freePort } from "../../../support/ports.ts";
 import { makeStateDir, startWorkerd } from "../../../support/gateway.ts";
-import { removeGateway } from "../../../support/e2e/scene.ts";
+import { removeGateway, startGateway } from "../../../support/e2e/scene.ts";
+import { listen } from "../../../support/origin-server.ts";
 
 const RETENTION = "6s";
 const SHORT = { timeout: "1s", lock: "2s", unknown: "retry" };
@@ -127,4 +130,52 @@ it("passes whole with the preset for AdCP; without it, 13 MUST fail", async () =
   expect(without.filter((one) => one.endsWith("failed"))).toHaveLength(13);
   const short = { preset: "adcp", ...SHORT, retention: RETENTION };
   expect(await conform("adcp", "/mcp", short, ["--retention", RETENTION, "--only", "expired"])).toEqual([]);
+});
+
+/** A seller whose media buys differ, and which knows nothing of keys. */
+async function startSeller(): Promise<{ readonly server: Server; readonly origin: string }> {
+  let buys = 0;
+  const server = createServer((request, response) => {
+    if (request.method !== "POST") return void response.writeHead(404).end();
+    void json(request).then((message) => {
+      const { id, method, params } = v.parse(toolCall, message);
+      if (method !== "tools/call") return response.writeHead(404).end();
+      buys += 1;
+      const declared = { adcp: { idempotency: { supported: true, replay_ttl_seconds: 86_400 } } };
+      const bought = { status: "completed", media_buy_id: `mb-${buys}`, context: params?.arguments?.["context"] };
+      const structuredContent = params?.name === "get_adcp_capabilities" ? declared : bought;
+      response.writeHead(200, { "Content-Type": "application/json" });
+      return response.end(JSON.stringify({ jsonrpc: "2.0", id, result: { content: [], structuredContent } }));
+    });
+  });
+  const { port } = await listen(server, 0);
+  return { server, origin: `http://127.0.0.1:${port}` };
+}
+
+const toolCall = v.object({
+  id: v.optional(v.union([v.string(), v.number()])),
+  method: v.string(),
+  params: v.optional(
+    v.object({ name: v.optional(v.string()), arguments: v.optional(v.record(v.string(), v.unknown())) }),
+  ),
+});
+
+it("passes in front of a seller that is judged by its media buys, which by itself fails eight MUST", async () => {
+  const { server, origin } = await startSeller();
+  const gateway = await startGateway(origin, { shards: 2 }, [{ path: "/mcp", preset: "adcp", ...HELD }]);
+  const buy = { idempotency_key: "{key}", account: { account_id: "one" }, packages: [{ budget: 100 }] };
+  const other = { ...buy, packages: [{ budget: 101 }] };
+  const call = ["--arguments", JSON.stringify(buy), "--other-arguments", JSON.stringify(other), "--json"];
+  const failedAt = async (url: string): Promise<readonly string[]> => {
+    const { stdout } = await startOnceway(["conformance", `${url}/mcp`, "--profile", "adcp", ...call]).outcome;
+    return v.parse(report, JSON.parse(stdout)).results.flatMap(({ id, result }) => (result === "failed" ? [id] : []));
+  };
+  try {
+    expect(await failedAt(gateway.url)).toEqual([]);
+    expect(await failedAt(origin)).toHaveLength(8);
+  } finally {
+    await removeGateway(gateway);
+    server.closeAllConnections();
+    server.close();
+  }
 });
