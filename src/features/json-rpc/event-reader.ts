@@ -120,7 +120,7 @@ export class EventReader {
 
 /** A stream of this message alone, which is UTF-8. */
 export function messageStream(message: Uint8Array): Uint8Array {
-  const lines = decoder.decode(message).split("\n");
+  const lines = decoder.decode(message).split(/\r\n|\r|\n/);
   return encoder.encode(`event: message\n${lines.map((line) => `data: ${line}\n`).join("")}\n`);
 }
 

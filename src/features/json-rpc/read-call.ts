@@ -85,15 +85,15 @@ function callAt(
   if (method === "ambiguous") return { ...own, unclear: twice("method") };
   if (written === null) return { ...own, unclear: "The member method is no text." };
   const isTool = isSameName(written, TOOLS_CALL);
-  const unclear = unclearId(id) ?? (isTool ? unclearTool(text, params, name) : null);
+  const unclear = unclearId(text, id) ?? (isTool ? unclearTool(text, params, name) : null);
   const tool = isTool && name !== null && name !== "ambiguous" ? stringAt(text, name) : null;
   return { ...own, tool, unclear };
 }
 
-function unclearId(id: FoundPlace): string | null {
+function unclearId(text: string, id: FoundPlace): string | null {
   if (id === "ambiguous") return twice("id");
-  const isScalar = id === null || id.kind === "string" || id.kind === "number" || id.kind === "literal";
-  return isScalar ? null : "The member id is neither a text nor a number.";
+  const isId = id === null || id.kind === "string" || id.kind === "number" || text.startsWith("null", id.from);
+  return isId ? null : "The member id is neither a text nor a number.";
 }
 
 function unclearTool(text: string, params: FoundPlace, name: FoundPlace): string | null {

@@ -143,6 +143,16 @@ describe("an edited replay", () => {
     expect(await refused.text()).toBe(text.replace('"id":1', '"id":2'));
   });
 
+  it("is one event also where its caller has written carriage returns, which end lines in a stream", async () => {
+    const members = [{ tokens: ["result", "context"], json: '{"own"\r:\r\n2}' }];
+    const headers = { "Content-Type": "text/event-stream", "Idempotent-Replayed": "true" };
+    const first = new Response('data: {"id":1,"result":{"context":{}}}\n\n', { headers });
+    const lines = (await (await editReplay(first, { ...TO, callId: "2", members })).text()).split(/\r\n|\r|\n/);
+    const data = lines.flatMap((line) => (line.startsWith("data: ") ? [line.slice("data: ".length)] : []));
+    expect(lines).toEqual(["event: message", ...data.map((line) => `data: ${line}`), "", ""]);
+    expect(JSON.parse(data.join("\n"))).toEqual({ id: 2, result: { context: { own: 2 } } });
+  });
+
   it("is the answer itself for a notification, and of any other type", async () => {
     for (const [type, callId] of [
       ["application/json", null],

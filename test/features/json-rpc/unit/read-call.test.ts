@@ -64,6 +64,7 @@ describe("a body", () => {
     ["id", '{"id":1,"id":2,"method":"tools/call","params":{"name":"pay"}}'],
     ["id", '{"id":1,"ID":2,"method":"tools/call","params":{"name":"pay"}}'],
     ["id", '{"id":{},"method":"tools/call","params":{"name":"pay"}}'],
+    ["id", '{"id":true,"method":"tools/call","params":{"name":"pay"}}'],
   ])("is unclear in %s: %s", (member, body) => {
     const call = callOf(body);
     expect(call.unclear).toContain(member);
