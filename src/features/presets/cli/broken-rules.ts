@@ -1,119 +1,36 @@
 // What `check` says of a written setting that breaks a rule of the protocol whose preset the route has: each rule with its number.
 
-import type { FingerprintRule, ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
-import { scopeNames } from "../../../kernel/config/scope-part.ts";
+import type { ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
 import { HOUR_MS } from "../../../kernel/config/units.ts";
-import { judgeAttempt } from "../../../kernel/record/verdict.ts";
-import { type PresetName, presetNamed } from "../settings/presets.ts";
-
-interface ProtocolRule {
-  readonly setting: string;
-  readonly rule: string;
-  readonly isBroken: (route: Route) => boolean;
-  readonly what: string;
-}
-
-export function judgedStatus({ rules }: Route, status: number): string {
-  return judgeAttempt({ kind: "answered", status }, rules.lists);
-}
+import {
+  brokenBy,
+  type ByPreset,
+  comparesBodies,
+  comparesAllBut,
+  rulesOfPreset,
+  failsClosed,
+  forgetsKeys,
+  hasScope,
+  hasShape,
+  keepsClientErrors,
+  keepsNo,
+  keepsNo5xx,
+  livesFor,
+  makesNoKey,
+  needsKey,
+  readsKeyFrom,
+  rejectsDuplicates,
+  remembersKeys,
+  takesKeys,
+  takesMethods,
+  takesOthersAfterRefusal,
+  type ProtocolRule,
+} from "./protocol-rules.ts";
 
 export function brokenRules(route: Route): readonly ConfigProblem[] {
-  const preset = presetNamed(route.preset);
-  if (preset === null) return [];
-  return rulesOf(route.preset)
+  return rulesOfPreset(RULES, route.preset)
     .filter(({ isBroken }) => isBroken(route))
-    .map(({ setting, rule, what }) => ({
-      path: `${route.name}.${setting}`,
-      message: `breaks ${preset.protocol} ${rule}, which preset = "${route.preset}" stands for: ${what}`,
-    }));
-}
-
-function takesMethods(rule: string, methods: readonly string[]): ProtocolRule {
-  const isBroken = (route: Route): boolean => methods.some((method) => !route.methods.includes(method));
-  return { setting: "methods", rule, isBroken, what: `every ${methods.join(", ")} needs a key` };
-}
-
-function needsKey(rule: string): ProtocolRule {
-  return {
-    setting: "key",
-    rule,
-    isBroken: ({ key }) => key === "optional",
-    what: "a request without a key is rejected",
-  };
-}
-
-function makesNoKey(rule: string): ProtocolRule {
-  const what = "a request without a key is rejected, and gets none from its content";
-  return { setting: "key_from", rule, isBroken: ({ contentKey }) => contentKey !== null, what };
-}
-
-/** `tools`: some that change something. */
-function needsKeyFor(rule: string, tools: readonly string[], what: string): ProtocolRule {
-  const isBroken = ({ jsonrpc }: Route): boolean =>
-    jsonrpc !== null && jsonrpc.optional.map(ofPattern).some((optional) => tools.some((tool) => optional.test(tool)));
-  return { setting: "jsonrpc", rule, isBroken, what };
-}
-
-/** `*` is any text. */
-function ofPattern(pattern: string): RegExp {
-  return new RegExp(`^${pattern.replaceAll(/\W/g, (sign) => (sign === "*" ? ".*" : `\\${sign}`))}$`, "s");
-}
-
-function rejectsDuplicates(rule: string): ProtocolRule {
-  return {
-    setting: "duplicate",
-    rule,
-    isBroken: ({ rules }) => rules.duplicate !== "reject",
-    what: "a request whose key is in flight gets 409 at once",
-  };
-}
-
-/** `examples`: keys that the protocol allows. */
-function takesKeys(rule: string, examples: readonly string[], what: string): ProtocolRule {
-  const isBroken = ({ keyFormat: { min, max, pattern } }: Route): boolean =>
-    examples.some(
-      (key) =>
-        key.length < min || key.length > max || (pattern !== null && !new RegExp(`^(?:${pattern})$`, "u").test(key)),
-    );
-  return { setting: "key_format", rule, isBroken, what };
-}
-
-function hasScope(rule: string, names: readonly string[], what: string): ProtocolRule {
-  const isBroken = ({ scope }: Route): boolean => {
-    const own = scopeNames(scope);
-    return names.some((name) => !own.includes(name));
-  };
-  return { setting: "scope", rule, isBroken, what: `${what}: add ${names.map((name) => `"${name}"`).join(", ")}` };
-}
-
-function compares(rule: string, isSame: (rule: FingerprintRule) => boolean, what: string): ProtocolRule {
-  return { setting: "fingerprint", rule, isBroken: ({ fingerprint }) => !isSame(fingerprint), what };
-}
-
-function hasShape(rule: string, shape: string): ProtocolRule {
-  const isBroken = ({ problemShape }: Route): boolean => problemShape?.name !== shape;
-  return { setting: "problems", rule, isBroken, what: "errors have the protocol's form" };
-}
-
-function keepsNo5xx(rule: string): ProtocolRule {
-  return { setting: "refused", rule, isBroken: keeps5xx, what: "a 5xx is not kept, and its retry is a fresh request" };
-}
-
-function keeps5xx(route: Route): boolean {
-  return [500, 501, 503, 599].some((status) => judgedStatus(route, status) !== "refused");
-}
-
-function livesFor(rule: string, hours: number, what: string): ProtocolRule {
-  const isBroken = ({ rules }: Route): boolean => rules.policy.retentionMs < hours * HOUR_MS;
-  return { setting: "retention", rule, isBroken, what };
-}
-
-function forgets(rule: string): ProtocolRule {
-  return { setting: "remember", rule, isBroken: remembers, what: "an expired key is a new one, without an error" };
-}
-
-function remembers({ rules }: Route): boolean {
-  return rules.policy.rememberMs !== undefined;
+    .map((rule) => brokenBy(route, rule));
 }
 
 const OPAQUE_KEYS = ["k", "#".repeat(255)];
@@ -126,89 +43,119 @@ const ACP: readonly ProtocolRule[] = [
   takesMethods("6.1", ["POST"]),
   needsKey("6.1"),
   makesNoKey("6.1"),
+  readsKeyFrom("6.1", "header:idempotency-key"),
   takesKeys("6.1", OPAQUE_KEYS, "a key is an opaque text of up to 255 characters"),
-  hasScope("6.1", ["path"], "the same key on another path is another key"),
-  compares(
+  ...hasScope("6.1", ["path"], "the same key on another path is another key"),
+  comparesBodies(
     "6.2",
     ({ body, selection, headers }) => body === "json" && selection === null && headers.length === 0,
     "requests are equal if their JSON bodies are, whatever their headers",
   ),
+  keepsClientErrors("6.3"),
   hasShape("6.1 and 6.4", "acp"),
   rejectsDuplicates("6.4"),
   keepsNo5xx("6.5"),
+  takesOthersAfterRefusal("6.5", true),
   livesFor("6.6", 24, A_DAY),
-  forgets("6.6"),
+  forgetsKeys("6.6"),
 ];
 
 const OPERATION = ["json:/params/name", "json:/params/arguments/id"];
 const ANOTHER_CHECKOUT = "the same key on another tool or checkout is another key";
+const WITHOUT_META = "calls are equal if their arguments are, whatever is in meta";
 
 const ACP_MCP: readonly ProtocolRule[] = [
+  readsKeyFrom("MCP binding, meta", "json:/params/arguments/meta/idempotency_key"),
   takesKeys("6.1", OPAQUE_KEYS, "a key is an opaque text of up to 255 characters"),
-  hasScope("6.1", OPERATION, ANOTHER_CHECKOUT),
+  ...hasScope("6.1", OPERATION, ANOTHER_CHECKOUT),
+  comparesAllBut("6.2", ["meta"], WITHOUT_META),
   hasShape("6.1 and 6.4", "acp-mcp"),
   rejectsDuplicates("6.4"),
   keepsNo5xx("6.5"),
+  keepsNo("6.5", [
+    ["/error/data/type", "processing_error"],
+    ["/error/data/type", "service_unavailable"],
+  ]),
+  takesOthersAfterRefusal("6.5", true),
   livesFor("6.6", 24, A_DAY),
-  forgets("6.6"),
+  forgetsKeys("6.6"),
 ];
 
 const REPLAYS = "Replay Protection";
 
+const UCP_BOTH: readonly ProtocolRule[] = [
+  takesKeys(REPLAYS, UCP_KEYS, "a key has 22 characters or more, or is a UUID", ["k".repeat(21)]),
+  takesOthersAfterRefusal(REPLAYS, false),
+  failsClosed(REPLAYS),
+  livesFor(REPLAYS, 24, A_DAY),
+];
+
 const UCP: readonly ProtocolRule[] = [
+  ...UCP_BOTH,
   takesMethods(REPLAYS, ["POST", "PUT", "PATCH", "DELETE"]),
   needsKey("checkout/rest"),
   makesNoKey("checkout/rest"),
-  takesKeys(REPLAYS, UCP_KEYS, "a key has 22 characters or more, or is a UUID"),
-  hasScope(REPLAYS, ["path"], "the same key for another type of operation is another key"),
-  compares(
+  readsKeyFrom("checkout/rest", "header:idempotency-key"),
+  ...hasScope(REPLAYS, ["path"], "the same key for another type of operation is another key"),
+  comparesBodies(
     REPLAYS,
     ({ body, selection, headers }) => body === "bytes" && selection === null && headers.length === 0,
     "requests are equal if the bytes of their bodies are",
   ),
+  keepsClientErrors(REPLAYS),
   hasShape("error responses", "ucp"),
-  livesFor(REPLAYS, 24, A_DAY),
 ];
 
 const UCP_MCP: readonly ProtocolRule[] = [
+  ...UCP_BOTH,
   needsKey("checkout/mcp"),
-  needsKeyFor("checkout/mcp", ["complete_checkout", "cancel_checkout"], "complete_* and cancel_* need a key"),
-  takesKeys(REPLAYS, UCP_KEYS, "a key has 22 characters or more, or is a UUID"),
-  hasScope(REPLAYS, OPERATION, ANOTHER_CHECKOUT),
+  readsKeyFrom("checkout/mcp", "json:/params/arguments/meta/idempotency-key"),
+  ...hasScope(REPLAYS, OPERATION, ANOTHER_CHECKOUT),
+  comparesAllBut(REPLAYS, ["meta"], WITHOUT_META),
+  keepsNo("checkout/mcp", [["/error"]]),
   hasShape("checkout/mcp", "ucp-mcp"),
-  livesFor(REPLAYS, 24, A_DAY),
 ];
-
-/** What AdCP leaves out of the comparison: its closed list, the places of the key, and what JSON-RPC leaves out. */
-const ADCP_UNCOMPARED = ["context", "governance_context", "push_notification_config/authentication/credentials"].map(
-  (name) => `/params/arguments/${name}`,
-);
 
 const ADCP: readonly ProtocolRule[] = [
   needsKey("Idempotency"),
-  needsKeyFor(
+  readsKeyFrom("Idempotency", "json:/params/arguments/idempotency_key"),
+  takesKeys("rule 1", ADCP_KEYS, "a key has 16 to 255 letters, digits, and _ . : -", ["k".repeat(15), "#".repeat(16)]),
+  ...hasScope(
     "Idempotency",
-    ["create_media_buy", "update_media_buy", "sync_creatives", "activate_signal"],
-    "every tool that changes something needs a key",
+    ["json:/params/arguments/account"],
+    "the same key for another account is another key",
+    // Of si_send_message.
+    ["json:/params/arguments/session_id"],
   ),
-  takesKeys("rule 1", ADCP_KEYS, "a key has 16 to 255 characters"),
-  hasScope("Idempotency", ["json:/params/arguments/account"], "the same key for another account is another key"),
-  compares(
+  comparesAllBut(
     "Payload equivalence",
-    ({ selection }) =>
-      selection?.kind === "except" &&
-      ADCP_UNCOMPARED.every((pointer) => selection.pointers.includes(pointer)) &&
-      selection.pointers.every((pointer) => !pointer.startsWith("/params/arguments") || isExcluded(pointer)),
+    ["context", "governance_context", "push_notification_config/authentication/credentials"],
     "the list of what does not count is closed",
   ),
   hasShape("transport errors", "adcp"),
   keepsNo5xx("rule 3"),
+  keepsNo("rule 3", [
+    ["/error"],
+    ["/result/isError", true],
+    ["/result/structuredContent/adcp_error"],
+    ...["failed", "canceled", "input-required", "auth-required"].map(
+      (status) => ["/result/structuredContent/status", status] as const,
+    ),
+  ]),
+  takesOthersAfterRefusal("rule 3", true),
   {
     setting: "replay_set",
     rule: "rule 4",
     isBroken: ({ jsonrpc }) =>
-      jsonrpc?.replaySet.some(({ at }) => at === "/result/structuredContent/replayed") !== true,
-    what: "a replay says replayed: true",
+      jsonrpc?.replaySet.some((set) => set.at === `${ADCP_RESULT}/replayed` && "json" in set && set.json === "true") !==
+        true || !jsonrpc.replaySet.some((set) => set.at === `${ADCP_RESULT}/context` && "from" in set),
+    what: "a replay says replayed: true, and has the context of its own request",
+  },
+  {
+    setting: "remember",
+    rule: "rule 6",
+    isBroken: (route) => !remembersKeys(route),
+    what: "an expired key is not taken for a new one",
   },
   {
     setting: "retention",
@@ -218,9 +165,7 @@ const ADCP: readonly ProtocolRule[] = [
   },
 ];
 
-function isExcluded(pointer: string): boolean {
-  return ADCP_UNCOMPARED.includes(pointer) || /\/idempotency[_-]?key$/i.test(pointer);
-}
+const ADCP_RESULT = "/result/structuredContent";
 
 /** MCP has no keys, so no rule about them. Its clients read an error only as a response of JSON-RPC, and wait for one otherwise. */
 const MCP: readonly ProtocolRule[] = [
@@ -230,9 +175,10 @@ const MCP: readonly ProtocolRule[] = [
     isBroken: ({ problemShape }) => problemShape === null || ["acp", "ucp"].includes(problemShape.name),
     what: "errors are responses of JSON-RPC, for which the official clients wait",
   },
+  keepsNo("patterns/mrtr", [["/result/resultType", "input_required"]]),
 ];
 
-const RULES: Readonly<Record<PresetName, readonly ProtocolRule[]>> = {
+const RULES: ByPreset<ProtocolRule> = {
   none: [],
   acp: ACP,
   "acp@2026-04-17": ACP,
@@ -242,7 +188,3 @@ const RULES: Readonly<Record<PresetName, readonly ProtocolRule[]>> = {
   adcp: ADCP,
   mcp: MCP,
 };
-
-function rulesOf(name: string | null): readonly ProtocolRule[] {
-  return Object.entries(RULES).find(([known]) => known === name)?.[1] ?? [];
-}

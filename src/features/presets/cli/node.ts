@@ -5,12 +5,14 @@ import { presetEntries, presetTexts } from "../settings/feature.ts";
 import { presetNamed } from "../settings/presets.ts";
 import type { Config } from "../../../kernel/config/resolved.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
-import { brokenRules, judgedStatus } from "./broken-rules.ts";
+import { brokenRules } from "./broken-rules.ts";
+import { judgedStatus } from "./protocol-rules.ts";
+import { brokenToolRules } from "./tool-rules.ts";
 
 export const presetsNode: NodeFeature = {
   name: "presets",
   texts: [[presetEntries, presetTexts]],
-  check: { routeWarnings: brokenRules, writtenFor: presetSettings },
+  check: { routeWarnings: brokenRules, warnings: brokenToolRules, writtenFor: presetSettings },
   promises,
 };
 

@@ -14,6 +14,8 @@ const ACP = { path: "/checkout_sessions/*", preset: "acp", unknown: "hold" };
 const EXCLUDED = ["context", "governance_context", "push_notification_config/authentication/credentials"].map(
   (name) => `/params/arguments/${name}`,
 );
+const HEADER = "header:Idempotency-Key";
+const ACCOUNT = ["header:authorization", "json:/params/arguments/account"];
 const routeFor = (preset: string, more: object = {}): object => ({ ...ACP, path: "/shop", preset, ...more });
 
 const routeIn = (route: object, defaults: object = {}) => {
@@ -138,12 +140,18 @@ describe("a written setting that breaks a rule", () => {
     [{ fingerprint: { body: "json", headers: ["x-a"] } }, "fingerprint", "6.2"],
     [{ problems: "rfc9457" }, "problems", "6.1 and 6.4"],
     // feature: content-keys begins
-    [{ key_from: [{ digest: "request", window: "10m", repeat: "replay" }] }, "key_from", "6.1"],
+    [{ key_from: [HEADER, { digest: "request", window: "10m", repeat: "replay" }] }, "key_from", "6.1"],
     // feature: content-keys ends
     [{ duplicate: "wait" }, "duplicate", "6.4"],
     [{ refused: [503] }, "refused", "6.5"],
     [{ retention: "1h" }, "retention", "6.6"],
     [{ remember: "30d" }, "remember", "6.6"],
+    [{ key_from: ["header:X-Key"] }, "key_from", "6.1"], // feature: key-sources
+    [{ scope: ["none", "path"] }, "scope", "6.1"],
+    [{ scope: ["ip", "path"] }, "scope", "6.1"],
+    [{ scope: ["header:authorization", "path", "json:/id"] }, "scope", "6.1"],
+    [{ refused: ["5xx", 409] }, "refused", "6.3"],
+    [{ after_refusal: "same" }, "after_refusal", "6.5"],
   ])("is warned of with its number: %j", (written, setting, rule) => {
     const warnings = configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [{ ...ACP, ...written }] }));
     expect(warnings.map(({ path }) => path)).toEqual([`ROUTES[0].${setting}`]);
@@ -181,10 +189,54 @@ describe("a written setting that breaks a rule", () => {
     ["adcp", { replay_set: [] }, "replay_set", "AdCP rule 4"],
     ["adcp", { retention: "30m" }, "retention", "AdCP rule 7"],
     ["adcp", { retention: "8d", remember: "30d" }, "retention", "AdCP rule 7"],
+    ["ucp", { key_format: { min: 16 } }, "key_format", "UCP Replay Protection"],
+    ["ucp", { scope: ["none", "path"] }, "scope", "UCP Replay Protection"],
+    ["ucp", { refused: ["4xx", 503] }, "refused", "UCP Replay Protection"],
+    ["ucp", { after_refusal: "any" }, "after_refusal", "UCP Replay Protection"],
+    ["ucp", { on_store_failure: "open", unknown: "retry" }, "on_store_failure", "UCP Replay Protection"],
+    ["acp-mcp", { jsonrpc: { tools: ["create_*"] } }, "jsonrpc", "ACP MCP binding, meta"],
+    ["acp-mcp", { fingerprint: { body: "json" } }, "fingerprint", "ACP 6.2"],
+    ["acp-mcp", { verdicts: [] }, "verdicts", "ACP 6.5"],
+    ["acp-mcp", { after_refusal: "same" }, "after_refusal", "ACP 6.5"],
+    [
+      "ucp-mcp",
+      { jsonrpc: { tools: ["create_*"], optional: ["create_*", "update_*"] } },
+      "jsonrpc",
+      "UCP checkout/mcp",
+    ],
+    ["ucp-mcp", { jsonrpc: true }, "jsonrpc", "UCP checkout/mcp"],
+    ["ucp-mcp", { fingerprint: { body: "json" } }, "fingerprint", "UCP Replay Protection"],
+    ["ucp-mcp", { verdicts: [] }, "verdicts", "UCP checkout/mcp"],
+    ["mcp", { verdicts: [] }, "verdicts", "MCP patterns/mrtr"],
+    ["adcp", { jsonrpc: { tools: ["create_media_buy"], optional: ["get_*"] } }, "jsonrpc", "AdCP Idempotency"],
+    ["adcp", { jsonrpc: true }, "jsonrpc", "AdCP Idempotency"],
+    ["adcp", { key_format: { pattern: "^[A-Za-z0-9_.:-]+$" } }, "key_format", "AdCP rule 1"],
+    ["adcp", { scope: [...ACCOUNT, "json:/params/name"] }, "scope", "AdCP Idempotency"],
+    ["adcp", { verdicts: [{ at: "/error", is: "refused" }] }, "verdicts", "AdCP rule 3"],
+    ["adcp", { after_refusal: "same" }, "after_refusal", "AdCP rule 3"],
+    ["adcp", { replay_set: [{ at: "/result/structuredContent/replayed", value: true }] }, "replay_set", "AdCP rule 4"],
+    ["adcp", { remember: "none" }, "remember", "AdCP rule 6"],
+    // feature: key-sources begins
+    ["ucp", { key_from: ["header:X-Key"] }, "key_from", "UCP checkout/rest"],
+    ["acp-mcp", { key_from: ["header:X-Key"] }, "key_from", "ACP MCP binding, meta"],
+    ["ucp-mcp", { key_from: ["header:X-Key"] }, "key_from", "UCP checkout/mcp"],
+    ["adcp", { key_from: ["header:X-Key"] }, "key_from", "AdCP Idempotency"],
+    // feature: key-sources ends
   ])("of %s is warned of with its rule: %j", (preset, written, setting, rule) => {
     const warnings = configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [routeFor(preset, written)] }));
     expect(warnings.map(({ path }) => path)).toEqual([`ROUTES[0].${setting}`]);
     expect(warnings[0]?.message).toContain(`breaks ${rule}`);
+  });
+
+  it("is none of routes that share a path, if together they protect what the preset does", () => {
+    const sending = {
+      ...routeFor("adcp", { scope: [...ACCOUNT, "json:/params/arguments/session_id"] }),
+      jsonrpc: { tools: ["si_send_message"] },
+    };
+    const warned = (...ROUTES: readonly object[]): readonly string[] =>
+      configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES })).map(({ path }) => path);
+    expect(warned(sending, routeFor("adcp"))).toEqual([]);
+    expect(warned(sending)).toEqual(["ROUTES[0].jsonrpc", "ROUTES[0].jsonrpc"]);
   });
 
   it.each(PRESET_NAMES)("is none of the preset's own: %s", (preset) => {
