@@ -47,12 +47,28 @@ const READING = [
     sent: (key: string) => ({ key: null, body: BODY.replace("order 1138", key) }),
   },
   // feature: content-keys ends
+  // feature: problem-shapes begins
+  {
+    route: { path: "/problems/*", problems: "acp" },
+    sent: (key: string) => ({ key, body: BODY }),
+  },
+  // feature: problem-shapes ends
 ];
+
+/** Settings that cost nothing where they have nothing to do. */
+const FREE = {
+  path: "/free/*",
+  scope: ["header:authorization", "path", "route:payments"],
+  refused: ["5xx", 425, 429],
+  ambiguous: [408],
+  after_refusal: "any", // feature: verdicts
+};
 
 const ROUTES = [
   ...READING.map(({ route }) => route),
   { path: "/v1/*" },
   { path: "/late/*", duplicate: "wait" },
+  FREE,
   { path: "/new_keys/*", new_keys: "NEW_KEYS" },
   { path: "/cors/*", cors: { origins: [PAGE] } },
   { path: "/encrypt_responses/*", encrypt_responses: true },
@@ -218,6 +234,24 @@ describe("the budget of a request", () => {
     ]);
     expect(readTable("more for what is read")).toEqual(tableRows(columns));
   });
+});
+
+it("counts nothing for settings that have nothing to do", async () => {
+  const keys = freshKeys();
+  const [plain, free] = ["v1", "free"].map(
+    (route) => (key: string) => send(`${route}-${key}`, { path: `${route}/payments` }),
+  );
+  const counts: (readonly number[])[] = [];
+  for (const act of [plain, free]) {
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await act?.(freshKey());
+    counts.push(await countsOf(keys, async (key) => act?.(key)));
+  }
+  gateway = await restarted();
+  await send(freshKey());
+  for (const act of [plain, free]) counts.push(await countsOf(keys, async (key) => act?.(key)));
+  const [plainFirst, freeFirst, plainReplay, freeReplay] = counts;
+  expect(freeFirst).toEqual(plainFirst);
+  expect(freeReplay).toEqual(plainReplay);
 });
 
 /** Its Worker remembers nothing, its objects everything. */
