@@ -116,9 +116,17 @@ export const isExplained = (seen: CaseObservation, name: string) => (): CaseFind
   return `the ${answer.status} is no application/problem+json (its type: ${type}) and has no Link with rel="describedby"`;
 };
 
+/** Where a response of JSON-RPC, whose status is 200, says how long to wait: an error, or a tool's error of AdCP. */
+const WAITS = [
+  ["error", "data", "retry_after"],
+  ["error", "data", "retryAfter"],
+  ["result", "structuredContent", "adcp_error", "retry_after"],
+] as const;
+
 /** Whether a 409 or the like asks for another try of the same request. */
 export function asksForLater(answer: RawResponse): boolean {
   const { status } = answer;
+  if (status === 200) return WAITS.some((names) => typeof valueIn(problemOf(answer), ...names) === "number");
   if (headerValue(answer, "retry-after") !== null) return status >= 400;
   if (status !== 409 && status !== 425 && status !== 429 && status !== 503) return false;
   return problemOf(answer)?.["retryable"] !== false;
@@ -180,3 +188,13 @@ const ROUNDING_S = 2;
 /** One of these requests, at least, passes. */
 export const oneOf = (names: readonly string[], finding: (name: string) => () => CaseFinding) => (): CaseFinding =>
   names.some((name) => finding(name)() === null) ? null : "none succeeded";
+
+/** What is at these names; `undefined`: nothing. */
+export function valueIn(message: unknown, ...names: readonly string[]): unknown {
+  let value: unknown = message;
+  for (const name of names) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+    value = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
+  }
+  return value;
+}

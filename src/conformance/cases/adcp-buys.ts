@@ -3,10 +3,18 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { CallBehaviour, CaseObservation } from "../case.ts";
-import { callCount, type CaseFinding, firstVerdict, isSuccess, replySummary, wholeAnswerOf } from "../findings.ts";
+import {
+  callCount,
+  type CaseFinding,
+  firstVerdict,
+  isSuccess,
+  replySummary,
+  wholeAnswerOf,
+  valueIn,
+} from "../findings.ts";
 import { FIRST_ID, type JsonMembers, type ToolCall } from "../tool-call.ts";
 import { sendStep } from "./define.ts";
-import { inputKeyCall, messageIn, respondsWith, resultIn, rpcAnswer, valueIn } from "./rpc-findings.ts";
+import { inputKeyCall, messageIn, respondsWith, resultIn, rpcAnswer } from "./rpc-findings.ts";
 
 /** A task's answer: `structuredContent`, and the same as text. */
 export function taskAnswer(content: JsonMembers, isError = false): CallBehaviour {

@@ -1,9 +1,9 @@
 // AdCP's rules about what is kept, about requests that come at once, and about whose a key is.
 
 import type { CallBehaviour, ConformanceCase } from "../case.ts";
-import { callCount, firstVerdict } from "../findings.ts";
+import { callCount, firstVerdict, valueIn } from "../findings.ts";
 import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep, shouldCase, whileRunningSteps } from "./define.ts";
-import { inputKeyCall, valueIn } from "./rpc-findings.ts";
+import { inputKeyCall } from "./rpc-findings.ts";
 import type { ToolCall } from "../tool-call.ts";
 import {
   boughtAgain,

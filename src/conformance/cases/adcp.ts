@@ -2,10 +2,10 @@
 // docs/building/operating/transport-errors.mdx. Keys are among the arguments.
 
 import type { ConformanceCase } from "../case.ts";
-import { callCount, firstVerdict } from "../findings.ts";
+import { callCount, firstVerdict, valueIn } from "../findings.ts";
 import { type JsonMembers, TARGET_TOOLS } from "../tool-call.ts";
 import { mustCase, sendStep } from "./define.ts";
-import { inputKeyCall, messageIn, valueIn } from "./rpc-findings.ts";
+import { inputKeyCall, messageIn } from "./rpc-findings.ts";
 import {
   buyAgain,
   contentMember,

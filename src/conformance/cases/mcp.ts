@@ -1,18 +1,54 @@
 // What clients of MCP need of whatever protects their tool calls. `id.own` is MCP's own rule (a response has the id of its request, and ids are new in each try); the
 // others are this project's, because MCP has no keys: they are what the official clients need to retry. Keys are in the header.
 
+import { isDeepStrictEqual } from "node:util";
 import type { CallBehaviour, CaseObservation, ConformanceCase } from "../case.ts";
 import { callCount, firstVerdict, isSuccess, replySucceeds, replySummary, wholeAnswerOf } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
 import { FIRST_ID } from "../tool-call.ts";
-import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep, shouldCase } from "./define.ts";
-import { headerKeyCall, hasNoResult, hasResultOf, haveOneResult, respondsWith, rpcAnswer } from "./rpc-findings.ts";
+import {
+  burstStep,
+  calledStep,
+  COPY_NAMES,
+  cutSteps,
+  mustCase,
+  openStep,
+  releaseStep,
+  sendStep,
+  settleStep,
+  shouldCase,
+} from "./define.ts";
+import {
+  headerKeyCall,
+  hasNoResult,
+  hasResultOf,
+  haveOneResult,
+  respondsWith,
+  resultIn,
+  rpcAnswer,
+} from "./rpc-findings.ts";
 
 const RESULT = '{"content":[{"type":"text","text":"paid"}]}';
 
 const paid = rpcAnswer(`"result":${RESULT}`);
 /** Whatever is processed a second time is seen in its result. */
 const paidAgain = rpcAnswer('"result":{"content":[{"type":"text","text":"paid again"}]}');
+
+/** The same in an event stream, behind what is the first caller's alone. */
+const streamed: CallBehaviour = {
+  status: 200,
+  headers: [["Content-Type", "text/event-stream"]],
+  pieces: [
+    'id: 1\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}\n\n',
+    `id: 2\nevent: message\ndata: {"jsonrpc":"2.0","id":${FIRST_ID},"result":${RESULT}}\n\n`,
+  ],
+};
+
+/** The client of the first call has left. */
+const givesFirstResult = (seen: CaseObservation) =>
+  firstVerdict(callCount(seen, 1), respondsWith(seen, "again", FIRST_ID, "result"), () =>
+    isDeepStrictEqual(resultIn(seen, "again"), JSON.parse(RESULT)) ? null : "the response has not the first result",
+  );
 
 /** The first one's result, under the id of this call. */
 const replays = (seen: CaseObservation, id: unknown) =>
@@ -123,17 +159,7 @@ export const MCP: readonly ConformanceCase[] = [
     id: "stream.response-only",
     needs: ["origin"],
     says: "A replay of an event stream has the response alone, and nothing that was for the first caller.",
-    origin: [
-      {
-        status: 200,
-        headers: [["Content-Type", "text/event-stream"]],
-        pieces: [
-          'id: 1\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}\n\n',
-          `id: 2\nevent: message\ndata: {"jsonrpc":"2.0","id":${FIRST_ID},"result":${RESULT}}\n\n`,
-        ],
-      },
-      paidAgain,
-    ],
+    origin: [streamed, paidAgain],
     script: [first, again],
     judge: (seen) => replays(seen, "next"),
   }),
@@ -180,6 +206,23 @@ export const MCP: readonly ConformanceCase[] = [
     says: "A client whose line breaks before the response gets it by calling again, and nothing is processed twice.",
     origin: [{ ...paid, hold: "head" }, paidAgain],
     script: cutSteps,
-    judge: (seen) => firstVerdict(replySucceeds(seen, "again", "the next try"), callCount(seen, 1)),
+    judge: givesFirstResult,
+  }),
+  mustCase({
+    ...shared,
+    id: "leave.once",
+    needs: ["origin"],
+    says: "A client that closes its stream calls nothing off: it gets the response by calling again, and nothing is processed twice.",
+    profile: "basic/transports",
+    origin: [{ ...streamed, hold: "body" }, paidAgain],
+    script: [
+      openStep("first"),
+      calledStep,
+      { do: "piece", as: "first" },
+      { do: "leave", as: "first" },
+      releaseStep,
+      settleStep("again"),
+    ],
+    judge: givesFirstResult,
   }),
 ];

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { CallBehaviour, CaseObservation, OriginBehaviour } from "../case.ts";
-import { type CaseFinding, isMembers, jsonOf, problemOf, replySummary, wholeAnswerOf } from "../findings.ts";
+import { type CaseFinding, isMembers, jsonOf, problemOf, replySummary, valueIn, wholeAnswerOf } from "../findings.ts";
 import { headerValue } from "../http-response.ts";
 import { FIRST_ID, type JsonMembers, type ToolCall } from "../tool-call.ts";
 
@@ -87,13 +87,3 @@ export const respondsWith =
       return `the response has the id ${JSON.stringify(message["id"])}, not ${JSON.stringify(id)}`;
     return member in message ? null : `the response has no ${member}`;
   };
-
-/** What is at these names; `undefined`: nothing. */
-export function valueIn(message: unknown, ...names: readonly string[]): unknown {
-  let value: unknown = message;
-  for (const name of names) {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-    value = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
-  }
-  return value;
-}

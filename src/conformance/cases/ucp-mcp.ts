@@ -2,10 +2,10 @@
 // checkout; keys are in `meta` among their arguments.
 
 import type { CallBehaviour, CaseObservation, ConformanceCase } from "../case.ts";
-import { callCount, type CaseFinding, firstVerdict, oneOf, replySummary, wholeAnswerOf } from "../findings.ts";
+import { callCount, type CaseFinding, firstVerdict, oneOf, replySummary, wholeAnswerOf, valueIn } from "../findings.ts";
 import { UCP_REPLAYS, ucpErrorFinding } from "./commerce-findings.ts";
 import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep } from "./define.ts";
-import { inputKeyCall, messageIn, respondsWith, rpcAnswer, valueIn } from "./rpc-findings.ts";
+import { inputKeyCall, messageIn, respondsWith, rpcAnswer } from "./rpc-findings.ts";
 
 const BINDING = "checkout/mcp";
 

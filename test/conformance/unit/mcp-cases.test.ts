@@ -1,7 +1,8 @@
 // Each case of the profile for MCP passes what a good server shows and fails what a defective one does.
 
-import { describe } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { RequestReply } from "../../../src/conformance/case.ts";
+import { asksForLater } from "../../../src/conformance/findings.ts";
 import { MCP } from "../../../src/conformance/cases/mcp.ts";
 import type { HeaderPair } from "../../../src/conformance/http-response.ts";
 import { copies, type Observations, reply, seen, testCases } from "./observations.ts";
@@ -35,6 +36,16 @@ const replay = {
     seen({ first: FIRST, again: stream(data(7)) }),
     seen({ first: reply(500), again: result("next") }),
     seen({ first: FIRST, again: { lost: "timeout" } }),
+  ],
+};
+const given = {
+  good: [seen({ again: FIRST }), seen({ again: stream(data(7)) })],
+  bad: [
+    seen({ again: FIRST }, 2),
+    seen({ again: reply(409) }),
+    seen({ again: error(7) }),
+    seen({ again: result(7, { content: [] }) }),
+    seen({ again: stream(PROGRESS, data(7)) }),
   ],
 };
 const fresh = {
@@ -98,9 +109,32 @@ const OBSERVATIONS: Observations = {
       ),
     ],
   },
-  "cut.reply": { good: [seen({ again: FIRST })], bad: [seen({ again: FIRST }, 2), seen({ again: reply(409) })] },
+  "cut.reply": given,
+  "leave.once": given,
 };
 
 describe("the cases for MCP", () => {
   testCases(MCP, OBSERVATIONS);
+});
+
+describe("a response with HTTP 200", () => {
+  const failed = (more: object): object => ({
+    isError: true,
+    structuredContent: { adcp_error: { code: "NO", ...more } },
+  });
+  it.each([
+    [
+      "an error of JSON-RPC with its wait",
+      message(7, { error: { code: 40_901, message: "no", data: { retryAfter: 1 } } }),
+      true,
+    ],
+    ["one in snake case", message(7, { error: { code: -32_000, message: "no", data: { retry_after: 1 } } }), true],
+    ["a tool's error with its wait", result(7, failed({ retry_after: 1 })), true],
+    ["one without", result(7, failed({})), false],
+    ["an error without", error(7), false],
+    ["a result", FIRST, false],
+    ["no JSON", reply(200, "paid"), false],
+  ] as const)("asks for another try if it is %s", (_what, answer, asks) => {
+    expect("lost" in answer ? null : asksForLater(answer)).toBe(asks);
+  });
 });

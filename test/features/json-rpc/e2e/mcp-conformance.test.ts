@@ -54,6 +54,7 @@ it("fails on a route that knows nothing of JSON-RPC: a client would wait in vain
     "key.missing failed",
     "members.twice failed",
     "batch failed",
+    "leave.once failed",
   ]);
 });
 
