@@ -18,9 +18,6 @@ const OPEN: readonly ClientProblemCode[] = [
   "response-not-kept",
 ];
 
-/** The statuses of these problems. */
-const STATUSES: ReadonlySet<number> = new Set([409, 502, 504]);
-
 /** A request with a key, as its address names it. */
 export function monitoredRequest({ request: { method }, url, key }: ExchangeIntent): MonitoredRequest {
   return { method, path: url.pathname, key: key.key, isFromContent: key.isFromContent === true };
@@ -33,10 +30,9 @@ export function lookUpAddress(intent: ExchangeIntent, { scope }: Pick<ReadScopes
   return isAnswered ? monitorPathOf(monitoredRequest(intent)) : null;
 }
 
-/** Whether the answer of a shard is such a problem. Its headers cost something to read, so nearly all answers are judged by their status. */
-export function isLeftOpen(answer: Response): boolean {
-  if (!STATUSES.has(answer.status)) return false;
-  const code = answer.headers.get(STATUS_HEADER);
+/** Whether an error of a shard is such a problem. */
+export function isLeftOpen({ headers }: Response): boolean {
+  const code = headers.get(STATUS_HEADER);
   return OPEN.some((open) => open === code);
 }
 

@@ -113,7 +113,8 @@ async function answer(
   if (response !== null) {
     const report = reporter.takeReport(span, timer, response);
     const given = report === null ? response : withoutReport(response, report.timing);
-    if (isLeftOpen(given)) return withMonitor(given, request.lookUpAddress?.() ?? null);
+    // Headers cost something to read: those of a success are left alone.
+    if (given.status >= 400 && isLeftOpen(given)) return withMonitor(given, request.lookUpAddress?.() ?? null);
     return isCached ? replays.keep(given, asked, Date.now()) : given;
   }
   if (route.onStoreFailure === "closed" || !canSendBody(request)) return null;

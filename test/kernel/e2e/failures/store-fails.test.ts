@@ -193,8 +193,9 @@ describe("A piece of a body that cannot be stored", () => {
     } finally {
       store.heal();
     }
-    if (rest !== "") await streaming.write(rest);
-    await streaming.end();
+    // The gateway may have broken off the call.
+    if (rest !== "") await streaming.write(rest).catch(() => undefined);
+    await streaming.end().catch(() => undefined);
     const answer = { ...(await first.head), ...(await first.end) };
     // The client can see that this is not what the origin has sent.
     expect(answer.complete ? problemCode(answer) : "broken").toMatch(/^(broken|response-not-kept)$/);
@@ -214,7 +215,7 @@ describe("A piece of a body that cannot be stored", () => {
       store.heal();
     }
     await streaming.write("three;").catch(() => undefined);
-    await streaming.end();
+    await streaming.end().catch(() => undefined);
     expect(await first.end).toMatchObject({ bytes: Buffer.from("one;"), complete: false });
     await expectNotKept("/retry", key, 203);
   });
