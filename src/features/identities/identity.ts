@@ -39,9 +39,9 @@ export class IdentityProver {
     const values = read.values.filter((_, at) => at % 2 === 1);
     if (values.every((value) => value === null)) {
       if (anonymous === "allow") return ANONYMOUS;
-      return identity.proof.kind === "signature" ? UNSIGNED : refuse("missing");
+      return identity.proof.kind === "signature" ? UNSIGNED : inRealm(refuse("missing"), identity);
     }
-    return this.#proverOf(identity)(request, asHeaders(parts, values));
+    return inRealm(await this.#proverOf(identity)(request, asHeaders(parts, values)), identity);
   }
 
   #proverOf(identity: Identity): Prove {
@@ -78,6 +78,17 @@ const ANONYMOUS: CallerProof = { value: null };
 
 function refuse(why: CredentialFault): CallerProof {
   return { problem: { code: "credential-invalid", why } };
+}
+
+/** Texts that a quoted string may have as they are (RFC 9110, section 5.6.4). */
+const QUOTABLE = /^[!#-[\]-~]+$/;
+
+/** A client whose token is refused learns where to get another one, if there is one issuer. */
+function inRealm(proof: CallerProof, { proof: how }: Identity): CallerProof {
+  const [only, other] = how.kind === "jwt" ? how.issuers : [];
+  if (!("problem" in proof) || proof.problem.code !== "credential-invalid") return proof;
+  if (only === undefined || other !== undefined || !QUOTABLE.test(only.issuer)) return proof;
+  return { problem: { ...proof.problem, realm: only.issuer } };
 }
 
 /** The credential as the caller sent it. All its cookies are one header. */

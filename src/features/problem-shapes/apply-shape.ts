@@ -38,7 +38,7 @@ export function applyShape(problem: ShapableProblem, shape: ProblemShape, repeat
     const word = words[name];
     return JSON.stringify(word === undefined ? ownValue(name, problem, status) : word);
   };
-  const body = write(shape.body, valueOf);
+  const body = write(shape.bodies?.[String(words["code"])] ?? shape.body, valueOf);
   return { status: shape.isRpc ? rpcStatus(status, (repeated.get(ID) ?? "null") !== "null") : status, body };
 }
 

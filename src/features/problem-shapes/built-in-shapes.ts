@@ -8,6 +8,7 @@ import {
   type ProblemShape,
   SHAPED_CODES,
   type ShapedCode,
+  type ShapeNode,
   type ShapeWords,
 } from "../../kernel/config/problem-shape.ts";
 import { JSON_TEXT, parseShapeBody, pointersIn } from "./parse-shape.ts";
@@ -18,6 +19,7 @@ type Words = Readonly<Partial<Record<ShapedCode | `${ShapedCode}.${string}`, Sha
 interface ShapeSource {
   readonly contentType?: string;
   readonly body: unknown;
+  readonly bodies?: Readonly<Record<string, unknown>>;
   readonly isRpc?: boolean;
   /** Of each code. */
   readonly default: (code: ShapedCode) => ShapeWords;
@@ -40,10 +42,15 @@ export function builtInShape(name: string): ProblemShape | null {
     name,
     contentType: source.contentType ?? "application/json",
     body: node,
+    ...(source.bodies === undefined ? null : { bodies: mapped(source.bodies) }),
     words: { ...source.words, ...Object.fromEntries(ofCodes) },
     isRpc,
     pointers: pointersIn(names),
   };
+}
+
+function mapped(bodies: Readonly<Record<string, unknown>>): Readonly<Record<string, ShapeNode>> {
+  return Object.fromEntries(Object.entries(bodies).map(([code, body]) => [code, parseShapeBody(body).node]));
 }
 
 /** In the spelling of the protocols: `key_expired`. */
@@ -97,6 +104,15 @@ function acpType(code: ShapedCode): string {
     case "identity-unavailable":
       return "service_unavailable";
   }
+}
+
+const UCP_ERROR = { code: "{code}", content: "{detail}" };
+
+/** Where a buyer's account is to be linked, platforms look for the code in a message (identity linking, error handling). */
+const UCP_LINKING = { messages: [{ type: "error", ...UCP_ERROR, severity: "requires_buyer_review" }] };
+
+function ucpResponse(data: object): object {
+  return rpcResponse({ error: { code: "{number}", message: "{title}", data } });
 }
 
 /** `number`: over MCP, the second signal beside the status (overview, error codes). */
@@ -183,16 +199,11 @@ const SOURCES: Readonly<Record<BuiltInShape, ShapeSource>> = {
     body: rpcResponse({ error: { code: -32000, message: "{detail}", data: ACP_ERROR } }),
     isRpc: true,
   },
-  ucp: { ...UCP, body: { code: "{code}", content: "{detail}" } },
+  ucp: { ...UCP, body: UCP_ERROR, bodies: { identity_required: { ...UCP_ERROR, ...UCP_LINKING } } },
   "ucp-mcp": {
     ...UCP,
-    body: rpcResponse({
-      error: {
-        code: "{number}",
-        message: "{title}",
-        data: { code: "{code}", content: "{detail}", retry_after: "{retryAfter?}" },
-      },
-    }),
+    body: ucpResponse({ ...UCP_ERROR, retry_after: "{retryAfter?}" }),
+    bodies: { identity_required: ucpResponse({ ...UCP_ERROR, ...UCP_LINKING }) },
   },
   adcp: {
     default: () => TRANSIENT,

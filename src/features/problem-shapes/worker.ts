@@ -16,6 +16,11 @@ const problemSchema = v.looseObject({
   fault: v.optional(v.string()),
 });
 
+/** Whether a challenge is for a request without a token: it names no error (RFC 6750, section 3.1). */
+function isMissing(challenge: string | null): boolean {
+  return challenge?.startsWith("Bearer") === true && !/(?:^Bearer|,) error="/.test(challenge);
+}
+
 /** Leaves the headers as they are, `Retry-After` and `WWW-Authenticate` among them, but what describes the body. */
 export const shapeProblem: ShapeProblem = async (answer, shape, repeated) => {
   const { error: _, ...problem } = v.parse(problemSchema, await answer.json());
@@ -26,7 +31,7 @@ export const shapeProblem: ShapeProblem = async (answer, shape, repeated) => {
       ...problem,
       instance: problem.instance ?? null,
       retryAfter: seconds,
-      fault: problem.fault ?? (answer.headers.get("WWW-Authenticate") === "Bearer" ? "missing" : null),
+      fault: problem.fault ?? (isMissing(answer.headers.get("WWW-Authenticate")) ? "missing" : null),
       text: JSON.stringify({ ...problem, ...(seconds === null ? null : { retryAfter: seconds }) }),
     },
     shape,

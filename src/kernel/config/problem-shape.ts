@@ -57,6 +57,8 @@ export interface ProblemShape {
   readonly name: string;
   readonly contentType: string;
   readonly body: ShapeNode;
+  /** Other bodies, by the `code` that the words say. Absent: none. */
+  readonly bodies?: Readonly<Record<string, ShapeNode>>;
   /** By codes, by `CODE.VARIANT`, and `default`. */
   readonly words: Readonly<Record<string, ShapeWords>>;
   /**

@@ -3,8 +3,13 @@
 import { NOTHING_SENT, notRetryable, type ProblemDescription, retryableProblem, withFault } from "./problem-details.ts";
 
 export type CallerProblem =
-  /** `signature`: the credential is a signature of the request itself. */
-  | { readonly code: "credential-invalid"; readonly why: CredentialFault; readonly signature?: SignatureFault }
+  /** `signature`: the credential is a signature of the request itself. `realm`: who issues the tokens that are valid here. */
+  | {
+      readonly code: "credential-invalid";
+      readonly why: CredentialFault;
+      readonly signature?: SignatureFault;
+      readonly realm?: string;
+    }
   /** `isProfile`: the document with the keys of the caller's agent cannot be fetched. */
   | { readonly code: "identity-unavailable"; readonly retryAfterMs: number; readonly isProfile?: true };
 

@@ -66,9 +66,13 @@ type RefusedCredential = Extract<ClientProblem, { code: "credential-invalid" }>;
  * A 401 needs a challenge (RFC 9110, section 15.5.2); one without a credential names no error (RFC 6750, section 3.1). Message signatures
  * (RFC 9421) have no registered scheme.
  */
-function challenge({ why, signature }: RefusedCredential): string {
+function challenge({ why, signature, realm }: RefusedCredential): string {
   if (signature !== undefined) return "Signature";
-  return why === "missing" ? "Bearer" : 'Bearer error="invalid_token"';
+  const params = [
+    ...(realm === undefined ? [] : [`realm="${realm}"`]),
+    ...(why === "missing" ? [] : ['error="invalid_token"']),
+  ];
+  return ["Bearer", params.join(", ")].join(" ").trim();
 }
 
 /** The `type` of a problem: a relative URL into the published policy. */

@@ -97,7 +97,8 @@ async function expectRefused(
   challenge = 'Bearer error="invalid_token"',
 ): Promise<void> {
   expectProblem(response, { code: "credential-invalid", status: 401, retryable: false, echo: key });
-  expect(headerValue(response, "www-authenticate")).toBe(challenge);
+  const [scheme, ...params] = (headerValue(response, "www-authenticate") ?? "").split(/,? /);
+  expect([scheme, ...params.filter((param) => !param.startsWith("realm="))].join(" ")).toBe(challenge);
 }
 
 function expectUnavailable(response: RawResponse, key: string): void {
@@ -174,6 +175,18 @@ describe("a caller with a token", () => {
         "Bearer",
       );
     }
+  });
+
+  it("is told who issues tokens, where it is one issuer", async () => {
+    const challengeOf = async (path: string, value: string | null): Promise<string | null> => {
+      const headers: readonly HeaderPair[] = value === null ? [] : [["cf-access-jwt-assertion", value], bearer(value)];
+      return headerValue(await client.send({ path, key: freshKey(), headers }), "www-authenticate");
+    };
+    const realm = `realm="${issuer.name}"`;
+    expect(await challengeOf("/access", null)).toBe(`Bearer ${realm}`);
+    expect(await challengeOf("/access", "a.b.c")).toBe(`Bearer ${realm}, error="invalid_token"`);
+    expect(await challengeOf("/user", null)).toBe("Bearer");
+    expect(await challengeOf("/user", "a.b.c")).toBe('Bearer error="invalid_token"');
   });
 
   it("passes unverified without a key, where none is required: the origin looks at the credential", async () => {

@@ -27,6 +27,7 @@ const PROBLEMS = {
   store: { code: "store-unavailable" },
   nobody: { code: "credential-invalid", why: "missing" },
   stranger: { code: "credential-invalid", why: "invalid" },
+  buyer: { code: "credential-invalid", why: "missing", realm: "https://shop.example/?error=1" },
   identity: { code: "identity-unavailable", retryAfterMs: 1000 },
   profile: { code: "identity-unavailable", retryAfterMs: 1000, isProfile: true },
 } as const satisfies Readonly<Record<string, ClientProblem>>;
@@ -115,8 +116,6 @@ describe("ucp", () => {
     ["store", 503, "store_unavailable"],
     ["identity", 503, "identity_unavailable"],
     ["profile", 424, "profile_unreachable"],
-    ["nobody", 401, "identity_required"],
-    ["stranger", 401, "identity_required"],
   ])("%s: %i, %s, also over MCP", async (problem, status, code) => {
     const answer = await answerOf(problem, "ucp");
     expect(answer.status).toBe(status);
@@ -134,6 +133,21 @@ describe("ucp", () => {
       },
     });
   });
+
+  it.each(["nobody", "stranger", "buyer"] as const)(
+    "has a message for %s, whose account may be linked",
+    async (problem) => {
+      const content = expect.stringMatching(/^This operation requires|^The credential/);
+      const message = { type: "error", code: "identity_required", content, severity: "requires_buyer_review" };
+      const error = { code: "identity_required", content, messages: [message] };
+      const [answer, overMcp] = [await answerOf(problem, "ucp"), await answerOf(problem, "ucp-mcp")];
+      expect([answer.status, await answer.json()]).toEqual([401, error]);
+      expect([overMcp.status, await overMcp.json()]).toMatchObject([
+        401,
+        { id: "7", error: { code: -32000, data: error } },
+      ]);
+    },
+  );
 
   it("over MCP says when to come again", async () => {
     expect(await bodyOf("inFlight", "ucp-mcp")).toMatchObject({ error: { data: { retry_after: 3 } } });
@@ -200,6 +214,7 @@ describe("adcp", () => {
   it("tells a missing credential from a wrong one, with 401", async () => {
     for (const [problem, code] of [
       ["nobody", "AUTH_MISSING"],
+      ["buyer", "AUTH_MISSING"],
       ["stranger", "AUTH_INVALID"],
     ] as const) {
       const answer = await answerOf(problem, "adcp");
