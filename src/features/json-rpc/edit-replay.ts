@@ -82,7 +82,9 @@ async function editJson(
 
 /** The message as this call gets it; `null`: it is so already, or it is no response to a call. */
 async function forCall(bytes: Uint8Array, callId: string, to: ReplayRecipient): Promise<Uint8Array | null> {
-  const text = textOfJson(bytes);
+  const marked = textOfJson(bytes);
+  // Some servers write a byte order mark. Clients skip it (Fetch, "body mixin"), and it is no JSON.
+  const text = marked?.startsWith("\ufeff") === true ? marked.slice(1) : marked;
   const id = text === null ? null : await bodySlicer.run(findResponseId(text), to.caller);
   if (text === null || id === null) return null;
   const named = text.slice(0, id.from) + callId + text.slice(id.to);

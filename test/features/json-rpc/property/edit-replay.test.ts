@@ -143,6 +143,16 @@ describe("an edited replay", () => {
     expect(await refused.text()).toBe(text.replace('"id":1', '"id":2'));
   });
 
+  it("has its caller's id also if a byte order mark stands before it, which clients skip and JSON has not", async () => {
+    const answer = await edited('\ufeff{"id":1,"result":{}}', "application/json", "2");
+    expect(await answer.json()).toEqual({ id: 2, result: {} });
+    const same = await edited('\ufeff{"id":1,"result":{}}', "application/json", "1");
+    expect([same.headers.get("ETag"), [...new Uint8Array(await same.arrayBuffer())].slice(0, 4)]).toEqual([
+      '"a"',
+      [0xef, 0xbb, 0xbf, 0x7b],
+    ]);
+  });
+
   it("is one event also where its caller has written carriage returns, which end lines in a stream", async () => {
     const members = [{ tokens: ["result", "context"], json: '{"own"\r:\r\n2}' }];
     const headers = { "Content-Type": "text/event-stream", "Idempotent-Replayed": "true" };
