@@ -42,6 +42,7 @@ const ALL: readonly Contestant[] = [
   { name: "first", path: "/v1/payments", keys: null, main: null },
   { name: "replay cold", path: "/v1/payments", keys: COLD_KEYS, main: null },
   { name: "unprotected", path: "/open/payments", keys: null, main: null },
+  { name: "observed", path: "/observed/payments", keys: null, main: null }, // feature: observe
 ];
 
 function ownFile(path: string): string {
@@ -78,7 +79,10 @@ async function countOf({ name, path, keys, main }: Contestant, origin: Origin, f
       ORIGIN: origin.url,
       SHARDS: 1,
       IDEMPOTENCY: { origin: origin.url, shards: 1 },
-      ROUTES: [{ path: "/v1/*" }],
+      ROUTES: [
+        { path: "/v1/*" },
+        { path: "/observed/*", mode: "observe", observe: { effect: "/id" } }, // feature: observe
+      ],
     },
     under: ["valgrind", ...flags],
     ...(main === null ? null : { main }),

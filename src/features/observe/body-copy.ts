@@ -40,6 +40,12 @@ export const EMPTY_COPY: CopiedBody = {
 
 export const NO_COPY: CopiedBody = { copy: Promise.resolve({ kind: "not-copied" }), free: () => undefined };
 
+interface CopiedSize {
+  readonly most: number;
+  /** The declared one. */
+  readonly length: number | null;
+}
+
 /** The bodies of an isolate that are being copied. A timer for each would cost as much as the copy, so each new body looks for those that take too long. */
 export class BodyCopier {
   readonly #budget: ByteBudget;
@@ -58,7 +64,7 @@ export class BodyCopier {
     this.#endOld();
     try {
       const half = message.clone().body;
-      return half === null ? EMPTY_COPY : this.#copyStream(half, most, caller);
+      return half === null ? EMPTY_COPY : this.#copyStream(half, { most, length }, caller);
     } catch {
       return NO_COPY;
     }
@@ -72,9 +78,9 @@ export class BodyCopier {
     }
   }
 
-  #copyStream(half: ReadableStream<Uint8Array>, most: number, caller: WaitingCaller): CopiedBody {
+  #copyStream(half: ReadableStream<Uint8Array>, { most, length }: CopiedSize, caller: WaitingCaller): CopiedBody {
     const lease = this.#budget.lease(Date.now(), caller);
-    const reader = readerOf(half);
+    const reader = readerOf(half, length);
     const pieces: Uint8Array[] = [];
     const stopped = Promise.withResolvers<BodyCopy>();
     const giveUp = (): void => {
@@ -99,6 +105,8 @@ export class BodyCopier {
             giveUp();
             return { kind: "not-copied" };
           }
+          // All that was declared has come: to wait for the end would cost as much as to read it (measured).
+          if (size === length) return { kind: "whole", bytes: joinBytes([...pieces, piece.bytes]) };
           pieces.push(piece.bytes.slice());
         }
       } catch {
@@ -111,10 +119,10 @@ export class BodyCopier {
   }
 }
 
-/** Streams that programs make may give their pieces only as they come. */
-function readerOf(stream: ReadableStream<Uint8Array>): BodyReader {
+/** `length`: the declared one. Streams that programs make may give their pieces only as they come. */
+function readerOf(stream: ReadableStream<Uint8Array>, length: number | null): BodyReader {
   try {
-    return new ByteReader(stream);
+    return new ByteReader(stream, length ?? undefined);
   } catch {
     const reader = stream.getReader();
     return {

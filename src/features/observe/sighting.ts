@@ -35,7 +35,7 @@ export interface RequestSighting {
   readonly end: SightedEnd;
   /** Whether the origin said that it succeeded (2xx), and its answer was whole. */
   readonly isSuccess: boolean;
-  /** 64 bits of the SHA-256 of the answer's body; `null`: not compared. */
+  /** 64 bits of the SHA-256 of the answer's body, or the same as `effect`, which says more of it; `null`: not compared. */
   readonly body: string | null;
   /** The same of what the answer says took effect; `null`: nothing. */
   readonly effect: string | null;

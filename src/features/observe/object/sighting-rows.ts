@@ -18,6 +18,9 @@ const LOOKED_AT_ONCE = 200;
 /** Other callers with the same key that are compared: a key that many share is no sign of a caller whose token has changed. */
 const OTHERS = 20;
 
+/** Of a key, by whoever sent it. A bound limit would have SQLite prepare the statement anew for each request (measured). */
+const ROWS_OF_KEY = `SELECT * FROM sightings WHERE id > ? AND id < ? LIMIT ${OTHERS}`;
+
 /** `names`: what the row counts for, once. `known`: what is known of the key, as JSON. */
 export const SIGHTINGS_TABLE =
   "CREATE TABLE IF NOT EXISTS sightings (id TEXT PRIMARY KEY, until INTEGER NOT NULL, day INTEGER NOT NULL, route TEXT NOT NULL, names TEXT NOT NULL, known TEXT NOT NULL) WITHOUT ROWID";
@@ -75,9 +78,7 @@ export class SightingRows {
   find(id: string, now: number): FoundSightings {
     if (!this.#exists) return NOTHING_FOUND;
     const key = id.slice(0, KEY_HASH_DIGITS);
-    const rows = this.#tables.sql
-      .exec<SightingRow>("SELECT * FROM sightings WHERE id > ? AND id < ? LIMIT ?", key, `${key}~`, OTHERS)
-      .toArray();
+    const rows = this.#tables.sql.exec<SightingRow>(ROWS_OF_KEY, key, `${key}~`).toArray();
     if (rows.length === 0) return NOTHING_FOUND;
     const own = rows.length === OTHERS ? this.#row(id) : (rows.find((row) => row.id === id) ?? null);
     const others = rows.filter((row) => row.id !== id && row.until > now);
