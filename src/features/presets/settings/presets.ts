@@ -25,7 +25,7 @@ const ACP_KEYS: ProtocolPreset["settings"] = {
   duplicate: { value: "reject", rule: "6.4" },
 };
 
-/** Agentic Commerce Protocol, rfcs/rfc.agentic_checkout.md, section 6; rfcs/rfc.delegate_payment.md, section 5, has the same rules. */
+/** Agentic Commerce Protocol, rfcs/rfc.agentic_checkout.md, section 6; rfcs/rfc.delegate_payment.md, section 5, has the same rules, but for a sentence. */
 const ACP: ProtocolPreset = {
   protocol: "ACP",
   scope: ["path"],
