@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { configWarnings } from "../../../../src/cli/check/file.ts";
 import { expandedRoutes } from "../../../../src/cli/check/expand.ts";
 import { SETTINGS } from "../../../../src/features/settings.ts";
+import { presetsNode } from "../../../../src/features/presets/cli/node.ts";
 import { PRESET_NAMES, PRESETS } from "../../../../src/features/presets/settings/presets.ts";
 import { scopeNames } from "../../../../src/kernel/config/scope-part.ts";
 import { configOf, problemsOf } from "../../../kernel/unit/config/support.ts";
@@ -249,4 +250,21 @@ it("is printed with the number of the rule behind each line", () => {
   expect(text).toMatch(/scope = \["header:authorization", "path"\] +# preset acp: ACP 6\.1/);
   expect(text).toMatch(/refused = \["5xx", 425, 429\] +# preset acp: ACP 6\.5/);
   expect(text).toMatch(/retention = "48h" +# ROUTES\[0\]/);
+});
+
+it("comes with what its rule about errors costs, and what is the seller's own part", () => {
+  const promised = (route: object): readonly string[] =>
+    presetsNode.promises?.(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [route], LIMIT: {} })) ?? [];
+  expect(promised(ACP)).toEqual([
+    expect.stringMatching(
+      /^\/checkout_sessions\/\*: an answer with 500 counts as one before the effect \(ACP 6\.5\), so/,
+    ),
+  ]);
+  expect(promised({ ...ACP, refused: [503], ambiguous: [408] })).toEqual([]);
+  expect(promised(routeFor("adcp", { retention: "48h" }))).toEqual([
+    expect.stringContaining("(AdCP rule 3)"),
+    "/shop: get_adcp_capabilities has to declare replay_ttl_seconds = 172800 (AdCP rule 7)",
+    "/shop: nothing limits new keys, as AdCP rule 8 wants it for each agent: write new_keys",
+  ]);
+  expect(promised(routeFor("adcp", { new_keys: "LIMIT" }))).toHaveLength(2);
 });
