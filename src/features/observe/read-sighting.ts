@@ -17,6 +17,7 @@ import { isSomebody } from "../../kernel/request/record-name.ts";
 import { NO_PROOFS, UNREAD } from "../../kernel/request/scope.ts";
 import { effectIn } from "./effect.ts";
 import { shareOf } from "./key-share.ts";
+import type { BodyCopy } from "./body-copy.ts";
 import type { SeenRequest } from "./request-look.ts";
 import type { SightedEnd, RequestSighting, SightingMark } from "./sighting.ts";
 
@@ -33,11 +34,11 @@ const TELEMETRY = { log: "none", serverTiming: false, trace: null } as const;
 
 export async function readSighting(seen: SeenRequest, reading: ReadPorts): Promise<ReadSighting> {
   const { url, route, sent } = seen;
-  const request = copiedRequest(seen);
-  const headers = new HeaderSnapshot(request.headers);
   const names = singleHeaders(route.keyFrom);
   if (sent.kind === "broken") return refused("request-invalid");
-  const length = declaredLength(headers) ?? 0;
+  const body = names === null || route.contentKey !== null ? null : heldCopy(sent);
+  const request = body === null ? copiedRequest(seen) : seen.request;
+  const length = body === null ? (declaredLength(request.headers) ?? 0) : body.body.bytes.byteLength;
   const isLimited = route.fingerprint.body !== "none";
   if (isLimited && length > route.maxRequestBodyBytes) return refused("body-too-large");
   const { origin, trustForwarded } = route;
@@ -46,7 +47,12 @@ export async function readSighting(seen: SeenRequest, reading: ReadPorts): Promi
   const isBodyNeeded = intent.kind === "search" || route.identities.some(coversBody);
   if (isBodyNeeded && sent.kind === "not-copied") return refused("body-too-large");
   const keyless = (code: ClientProblemCode | null): Promise<ReadSighting> =>
-    readKeyless({ kind: "exchange", request, headers, url, route, key: NO_KEY }, seen, reading, code);
+    readKeyless(
+      { kind: "exchange", request, headers: new HeaderSnapshot(request.headers), url, route, key: NO_KEY },
+      seen,
+      reading,
+      code,
+    );
   switch (intent.kind) {
     case "pass":
       return keyless(null);
@@ -54,7 +60,7 @@ export async function readSighting(seen: SeenRequest, reading: ReadPorts): Promi
       return intent.problem.code === "key-missing" ? keyless("key-missing") : refused(intent.problem.code);
     case "exchange":
     case "search": {
-      const read = await readExchange(intent, TELEMETRY, reading);
+      const read = await readExchange(intent, TELEMETRY, reading, body);
       switch (read.kind) {
         case "exchange":
           return ofExchange(read.exchange, seen);
@@ -71,7 +77,14 @@ export async function readSighting(seen: SeenRequest, reading: ReadPorts): Promi
   }
 }
 
-/** The request as it came, with what was copied of its body. */
+/** The copy of a body as one that has been read; `null`: it was not copied. */
+function heldCopy(sent: BodyCopy) {
+  return sent.kind === "whole"
+    ? ({ kind: "whole", body: { bytes: sent.bytes, free: () => undefined } } as const)
+    : null;
+}
+
+/** The request as it came, with what was copied of its body: for who reads that from it. To make one costs as much as two digests (measured). */
 function copiedRequest({ request: { method, headers }, url, sent }: SeenRequest): Request {
   const body = sent.kind === "whole" && sent.bytes.byteLength > 0 ? sent.bytes : null;
   const hasBody = body !== null && method !== "GET" && method !== "HEAD";
@@ -112,14 +125,14 @@ async function readKeyless(
   const { route } = seen;
   const { keylessMs = 0, sample = 1 } = route.trial ?? {};
   const alone = { problem: code === null ? null : classOf(code), sighting: null, key: null };
-  if (keylessMs === 0 || seen.sent.kind !== "whole") return alone;
-  const body = { kind: "whole", body: { bytes: seen.sent.bytes, free: () => undefined } } as const;
+  const body = heldCopy(seen.sent);
+  if (keylessMs === 0 || body === null) return alone;
   const hasIdentities = route.identities.length > 0;
   const proofs = hasIdentities ? await proofsWithBody(await reading.proveCaller(intent), body) : NO_PROOFS;
   const json = hasScopeInBody(route) ? await jsonParts(intent, body) : UNREAD;
   const scopes = readScopes(intent, proofs, json);
   if ("problem" in scopes || !isSomebody(scopes.scope)) return alone;
-  const read = await readExchange(intent, TELEMETRY, reading);
+  const read = await readExchange(intent, TELEMETRY, reading, body);
   if (read.kind === "refuse") read.unread?.cancel();
   if (read.kind !== "exchange") return alone;
   const { fingerprint } = read.exchange.head.request;

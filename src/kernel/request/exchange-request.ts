@@ -65,10 +65,12 @@ export interface ReadPorts extends KeylessPorts {
   readonly editReplay?: EditReplay;
 }
 
+/** `read`: the body of a request whose key is known, if it has been read already. */
 export async function readExchange(
   intent: ExchangeIntent | SearchIntent,
   telemetry: RouteTelemetry,
   ports: ReadPorts,
+  read: HeldOrFlowing | null = null,
 ): Promise<ReadExchange> {
   const { route } = intent;
   const { proveCaller } = ports;
@@ -80,11 +82,12 @@ export async function readExchange(
     const { headers, passing } = intent;
     const caller = { route, headers, url: passing.url, request: passing.request };
     known = await proveCaller(caller);
-    const read = readScopes(caller, known);
-    if ("problem" in read) return { kind: "refuse", ...read, echo: null, unread: unreadOf(passing.request, headers) };
+    const scopes = readScopes(caller, known);
+    if ("problem" in scopes)
+      return { kind: "refuse", ...scopes, echo: null, unread: unreadOf(passing.request, headers) };
   }
   const keyed =
-    intent.kind === "exchange" ? ({ kind: "keyed", intent, body: null } as const) : await searched(intent, ports);
+    intent.kind === "exchange" ? ({ kind: "keyed", intent, body: read } as const) : await searched(intent, ports);
   switch (keyed.kind) {
     case "keyed": {
       const hasIdentities = keyed.intent.route.identities.length > 0;
