@@ -1,11 +1,12 @@
 // What the setting `jsonrpc` adds to a route, and its relations to other settings. As in cross-checks.ts, a relation with an invalid setting is skipped.
 
 import type { ConfigProblem } from "../../../kernel/config/config-problem.ts";
-import { IDEMPOTENCY_KEY, type KeyPart, type KeySource, sourceName } from "../../../kernel/config/key-source.ts";
+import { IDEMPOTENCY_KEY, type KeyPart, type KeySource } from "../../../kernel/config/key-source.ts";
 import type { Cors, FingerprintRule, Route } from "../../../kernel/config/resolved.ts";
 import type { FullSettings } from "../../../kernel/config/settings.ts";
+import { isTable, listOf, readJsonVariable } from "../../../kernel/config/table.ts";
 import { pointerTokens } from "../../../kernel/config/values.ts";
-import type { FeatureSettings, PlacedRules } from "../../../kernel/feature-settings.ts";
+import type { FeatureSettings, PlacedRules, SettingsInput } from "../../../kernel/feature-settings.ts";
 import { callEntries, jsonRpcEntries, type JsonRpcSettings, ruleOf } from "./json-rpc-entries.ts";
 import { replaySetEntries, setEntries } from "./replay-set-entries.ts";
 
@@ -17,8 +18,27 @@ export const jsonRpcSettings: FeatureSettings<JsonRpcSettings> = {
     tables: { jsonrpc: callEntries, replay_set: setEntries },
     areAlternatives: (settings) => ruleOf(settings) !== null,
   },
-  read: () => ({ check: (rules) => rules.flatMap(contradictions), resolveRoute }),
+  read: ({ env, defaults }) => {
+    const written = routesWithKeys(env);
+    const isForAll = Object.hasOwn(defaults.settings, KEY_FROM);
+    return {
+      check: (rules) => rules.flatMap(contradictions),
+      resolveRoute: (route, settings) => resolveRoute(route, settings, isForAll || written.has(route.name)),
+    };
+  },
 };
+
+const KEY_FROM = "key_from";
+
+/** The routes that say where their keys are, by their names. Their settings alone do not tell whether they say what is the default. */
+function routesWithKeys(env: SettingsInput["env"]): ReadonlySet<string> {
+  const variables = Object.keys(env).filter((name) => name.startsWith("ROUTES"));
+  const routes = variables.flatMap((name) => {
+    const read = readJsonVariable(env[name]);
+    return listOf(read.ok ? read.value : []).map((route, at) => [`${name}[${at}]`, route] as const);
+  });
+  return new Set(routes.flatMap(([name, route]) => (isTable(route) && Object.hasOwn(route, KEY_FROM) ? [name] : [])));
+}
 
 /** The session of one connection: a client that comes back has another. */
 const SESSION_HEADER = "mcp-session-id";
@@ -45,11 +65,11 @@ const UNCOMPARED = ["/id", "/params/_meta", "/params/inputResponses", "/params/r
 /** The headers of MCP that pages send. */
 const PAGE_HEADERS = ["Mcp-Session-Id", "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"];
 
-function resolveRoute(route: Route, settings: FullSettings & JsonRpcSettings): Route {
+function resolveRoute(route: Route, settings: FullSettings & JsonRpcSettings, writesKeys: boolean): Route {
   const jsonrpc = ruleOf(settings);
   if (jsonrpc === null) return route;
   const { rules, note, cors } = route;
-  const keyFrom = isDefault(route.keyFrom) ? KEY_SOURCES : route.keyFrom;
+  const keyFrom = writesKeys ? route.keyFrom : KEY_SOURCES;
   const omitHeaders = [...new Set([...rules.omitHeaders, SESSION_HEADER])];
   // Of an encrypted route operators see nothing of requests.
   const label = route.encryptResponses === true ? note.label : (note.label ?? bodyPart("/params/name"));
@@ -62,12 +82,6 @@ function resolveRoute(route: Route, settings: FullSettings & JsonRpcSettings): R
     note: { ...note, label },
     cors: cors === null ? null : withPageHeaders(cors),
   };
-}
-
-/** `key_from` as nobody has written it. */
-function isDefault(keyFrom: readonly KeySource[]): boolean {
-  const [only, other] = keyFrom;
-  return only !== undefined && other === undefined && sourceName(only) === sourceName(IDEMPOTENCY_KEY);
 }
 
 function fingerprintOf(rule: FingerprintRule, keyFrom: readonly KeySource[]): FingerprintRule {

@@ -44,6 +44,16 @@ describe("jsonrpc", () => {
   });
 
   // feature: key-sources begins
+  it("has its keys in the header alone where that is written, in the route or for all", () => {
+    const key_from = ["header:Idempotency-Key"];
+    const sources = (route: object, defaults: object = {}): number =>
+      configOf({ IDEMPOTENCY: { origin: "https://mcp.test", ...defaults }, ROUTES: [PAYMENTS, { ...MCP, ...route }] })
+        .routes[1]?.keyFrom.length ?? 0;
+    expect([sources({}), sources({ key_from }), sources({}, { key_from })]).toEqual([6, 1, 1]);
+    const { fingerprint } = routeOf({ jsonrpc: true, key_from });
+    expect(fingerprint.selection?.pointers).not.toContain("/params/arguments/idempotency_key");
+  });
+
   it("keeps what is written of the same", () => {
     const written = {
       key_from: ["json:/params/k"],

@@ -221,7 +221,7 @@ describe("a written setting that breaks a rule", () => {
     ["ucp", { key_from: ["header:X-Key"] }, "key_from", "UCP checkout/rest"],
     ["acp-mcp", { key_from: ["header:X-Key"] }, "key_from", "ACP MCP binding, meta"],
     ["ucp-mcp", { key_from: ["header:X-Key"] }, "key_from", "UCP checkout/mcp"],
-    ["adcp", { key_from: ["header:X-Key"] }, "key_from", "AdCP Idempotency"],
+    ["adcp", { key_from: [HEADER] }, "key_from", "AdCP Idempotency"],
     // feature: key-sources ends
   ])("of %s is warned of with its rule: %j", (preset, written, setting, rule) => {
     const warnings = configWarnings(configOf({ IDEMPOTENCY: ORIGIN, ROUTES: [routeFor(preset, written)] }));
