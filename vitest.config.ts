@@ -144,6 +144,8 @@ export default defineConfig({
       {
         test: {
           ...patient,
+          // They compute for half a minute, with a processor to themselves.
+          testTimeout: 600_000,
           name: "simulation",
           include: ["test/**/simulation/**/*.test.ts"],
           exclude: [PLANTED],

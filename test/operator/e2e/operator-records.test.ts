@@ -147,8 +147,7 @@ describe("a record whose outcome is unknown", () => {
 describe("a change", () => {
   it("is refused while an attempt is in flight, and does not affect the attempt", async () => {
     const key = freshKey();
-    const message = { path: "/retry/busy", key };
-    const first = scene.send({ ...message, behave: { hold: true, status: 201, body: "first" } });
+    const first = scene.send({ path: "/patient", key, behave: { hold: true, status: 201, body: "first" } });
     await scene.origin.arrived(key);
     const id = await idOf(key);
     for (const [action, extra] of [
@@ -158,8 +157,8 @@ describe("a change", () => {
     ] as const) {
       const refused = await scene.ask("POST", `/records/${id}/${action}`, { body: { reason: "hurry", ...extra } });
       expect(refused).toMatchObject({ status: 409, json: { code: "change-refused", retryable: true } });
-      // The lock that is in the way has 2 s, and is renewed.
-      expect(refused.headers.get("retry-after")).toMatch(/^[123]$/);
+      // The lock that is in the way.
+      expect(Number(refused.headers.get("retry-after"))).toSatisfy((s: number) => s > 0 && s <= 71);
     }
     await scene.origin.release(key);
     expect((await first).body.toString()).toBe("first");
