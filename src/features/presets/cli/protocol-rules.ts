@@ -59,7 +59,7 @@ export function rejectsDuplicates(rule: string): ProtocolRule {
     setting: "duplicate",
     rule,
     isBroken: ({ rules }) => rules.duplicate !== "reject",
-    what: "a request whose key is in flight gets 409 at once",
+    what: "a request whose key is in flight is refused at once",
   };
 }
 
