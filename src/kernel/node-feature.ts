@@ -102,7 +102,7 @@ export interface FeatureCheck {
   readonly fileProblems?: (prefix: string, own: SettingsTable, config: Config) => readonly ConfigProblem[];
   /** The same for what is probably a mistake, without the prefix. `top` is the top level, of which environments inherit some tables. */
   readonly fileWarnings?: (config: Config, own: SettingsTable, top: SettingsTable) => readonly ConfigProblem[];
-  /** The settings that short forms give a route, by their names (`FeatureSettings.expand`). */
+  /** The settings that short forms give a route (`FeatureSettings.expand`), or that follow from others, by their names. `route`: with those of features before it. */
   readonly writtenFor?: (route: SettingsTable, defaults: SettingsTable) => Readonly<Record<string, GivenSetting>>;
   /** The names of the secrets that it reads. */
   readonly secrets?: (config: Config) => readonly string[];

@@ -5,6 +5,7 @@ import { routeVariables } from "../../kernel/config/read.ts";
 import { BUILT_IN } from "../../kernel/config/settings.ts";
 import { lockFor } from "../../kernel/config/settings-attempt.ts";
 import { isTable, listOf, readJsonVariable, type SettingsTable } from "../../kernel/config/table.ts";
+import type { GivenSetting } from "../../kernel/feature-settings.ts";
 import { formatDuration, parseDuration } from "../../kernel/config/units.ts";
 import { CHECKS } from "./of-features.ts";
 import { ROUTE_ENTRIES, settingTexts, tomlText } from "../settings-table.ts";
@@ -26,7 +27,10 @@ export function expandedRoutes(vars: SettingsTable): string {
 }
 
 function expandedRoute(name: string, route: SettingsTable, defaults: SettingsTable): string {
-  const settings = Object.keys(ROUTE_ENTRIES).map((setting) => expandedSetting(setting, name, route, defaults));
+  const given = givenSettings(route, defaults);
+  const settings = Object.keys(ROUTE_ENTRIES).map((setting) =>
+    expandedSetting(setting, { name, route, defaults, given }),
+  );
   const lines = settings.map(({ name: setting, value, from }) => ({
     text: value === null ? `# ${setting}` : `${setting} = ${value}`,
     from,
@@ -36,6 +40,25 @@ function expandedRoute(name: string, route: SettingsTable, defaults: SettingsTab
   return [`  path = ${tomlText(route["path"])}`, ...rows].join("\n");
 }
 
+/** What features give the route. Those behind another in the list see what that one has given. */
+function givenSettings(route: SettingsTable, defaults: SettingsTable): ReadonlyMap<string, GivenSetting> {
+  const given = new Map<string, GivenSetting>();
+  for (const { writtenFor } of CHECKS) {
+    const before = Object.fromEntries([...given].map(([name, { value }]) => [name, value]));
+    for (const [name, setting] of Object.entries(writtenFor?.({ ...route, ...before }, defaults) ?? {})) {
+      if (!given.has(name)) given.set(name, setting);
+    }
+  }
+  return given;
+}
+
+interface ExpandedRoute {
+  readonly name: string;
+  readonly route: SettingsTable;
+  readonly defaults: SettingsTable;
+  readonly given: ReadonlyMap<string, GivenSetting>;
+}
+
 /** A longer setting does not move the column of the others. */
 const MAX_WIDTH = 44;
 
@@ -43,18 +66,18 @@ const DEFAULTS: ReadonlyMap<string, string> = new Map(
   settingTexts().map(({ name, default: applies }) => [name, applies] as const),
 );
 
-function expandedSetting(name: string, place: string, route: SettingsTable, defaults: SettingsTable): ExpandedSetting {
-  const rule = name === "verify" ? expandedSetting("unknown", place, route, defaults).value : null;
+function expandedSetting(name: string, of: ExpandedRoute): ExpandedSetting {
+  const { name: place, route, defaults, given } = of;
+  const rule = name === "verify" ? expandedSetting("unknown", of).value : null;
   if (rule !== null && rule !== '"verify"')
     return { name, value: null, from: `nobody is asked with unknown = ${rule}` };
   const layers = [
     [place, route],
     ["IDEMPOTENCY", defaults],
   ] as const;
-  const given = CHECKS.flatMap(({ writtenFor }) => writtenFor?.(route, defaults)[name] ?? []);
+  const short = given.get(name);
   for (const [from, layer] of layers) {
-    if (layer === defaults && given[0] !== undefined)
-      return { name, value: tomlText(given[0].value), from: given[0].from };
+    if (layer === defaults && short !== undefined) return { name, value: tomlText(short.value), from: short.from };
     if (layer[name] !== undefined) return { name, value: tomlText(layer[name]), from };
     // Nearer than what another layer writes about itself.
     if (name === "unknown" && layer["verify"] !== undefined)

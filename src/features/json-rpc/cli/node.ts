@@ -1,10 +1,14 @@
 // JSON-RPC in Node: the texts of its setting, and what `check` says of routes that have it.
 
+import { writtenSources } from "../../../kernel/config/key-source.ts";
 import type { Config, ConfigProblem, Route } from "../../../kernel/config/resolved.ts";
+import type { SettingsTable } from "../../../kernel/config/table.ts";
+import type { GivenSetting } from "../../../kernel/feature-settings.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { judgeAttempt } from "../../../kernel/record/verdict.ts";
 import { matchesNamePattern } from "../choose-route.ts";
 import { TOOLS_CALL } from "../read-call.ts";
+import { KEY_SOURCES, SESSION_HEADER, uncomparedPointers } from "../settings/feature.ts";
 import { callEntries, callTexts, jsonRpcEntries, jsonRpcTexts } from "../settings/json-rpc-entries.ts";
 import { replaySetEntries, replaySetTexts, setEntries, setTexts } from "../settings/replay-set-entries.ts";
 
@@ -16,9 +20,24 @@ export const jsonRpcNode: NodeFeature = {
     [replaySetEntries, replaySetTexts],
     [setEntries, setTexts],
   ],
-  check: { warnings: uncalledRoutes, routeWarnings: callWarnings },
+  check: { warnings: uncalledRoutes, routeWarnings: callWarnings, writtenFor },
   promises,
 };
+
+/** What applies to a route with calls where nobody has written anything. */
+const UNWRITTEN: SettingsTable = {
+  key_from: writtenSources({ keyFrom: KEY_SOURCES, contentKey: null }),
+  fingerprint: { body: "json", except: uncomparedPointers(KEY_SOURCES) },
+  omit_headers: ["set-cookie", SESSION_HEADER],
+};
+
+function writtenFor(route: SettingsTable, defaults: SettingsTable): Readonly<Record<string, GivenSetting>> {
+  if ((route["jsonrpc"] ?? defaults["jsonrpc"] ?? false) === false) return {};
+  const unwritten = Object.entries(UNWRITTEN).filter(
+    ([name]) => !Object.hasOwn(route, name) && !Object.hasOwn(defaults, name),
+  );
+  return Object.fromEntries(unwritten.map(([name, value]) => [name, { value, from: "follows from jsonrpc" }]));
+}
 
 /** What a server of MCP answers, before it calls anything, to a session that it does not have. */
 const NO_SESSION = { kind: "answered", status: 404 } as const;

@@ -41,10 +41,10 @@ function routesWithKeys(env: SettingsInput["env"]): ReadonlySet<string> {
 }
 
 /** The session of one connection: a client that comes back has another. */
-const SESSION_HEADER = "mcp-session-id";
+export const SESSION_HEADER = "mcp-session-id";
 
 /** Where the key is unless the route says so. */
-const KEY_SOURCES: readonly KeySource[] = [
+export const KEY_SOURCES: readonly KeySource[] = [
   IDEMPOTENCY_KEY,
   ...[
     "/params/_meta/idempotencyKey",
@@ -87,10 +87,15 @@ function resolveRoute(route: Route, settings: FullSettings & JsonRpcSettings, wr
 function fingerprintOf(rule: FingerprintRule, keyFrom: readonly KeySource[]): FingerprintRule {
   const { selection } = rule;
   if (selection?.kind === "only") return { ...rule, body: "json" };
-  const keys = keyFrom.flatMap((source) => (source.kind === "json" ? [source.name] : []));
-  const all = [...new Set([...(selection?.pointers ?? []), ...UNCOMPARED, ...keys])];
-  const pointers = all.filter((one) => !all.some((above) => one.startsWith(`${above}/`))).toSorted();
+  const pointers = uncomparedPointers(keyFrom, selection?.pointers ?? []);
   return { ...rule, body: "json", selection: { kind: "except", pointers } };
+}
+
+/** What of a call does not count. `own`: what the route says itself. */
+export function uncomparedPointers(keyFrom: readonly KeySource[], own: readonly string[] = []): readonly string[] {
+  const keys = keyFrom.flatMap((source) => (source.kind === "json" ? [source.name] : []));
+  const all = [...new Set([...own, ...UNCOMPARED, ...keys])];
+  return all.filter((one) => !all.some((above) => one.startsWith(`${above}/`))).toSorted();
 }
 
 function withPageHeaders(cors: Cors): Cors {

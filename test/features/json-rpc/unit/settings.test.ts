@@ -1,6 +1,7 @@
 // The setting `jsonrpc`: what it adds to a route, and what `check` says of it.
 
 import { describe, expect, it } from "vitest";
+import { expandedRoutes } from "../../../../src/cli/check/expand.ts";
 import { configWarnings } from "../../../../src/cli/check/file.ts";
 import { jsonRpcNode } from "../../../../src/features/json-rpc/cli/node.ts";
 import { configOf, PAYMENTS, problemOf, routeOf } from "../../../kernel/unit/config/support.ts";
@@ -41,6 +42,19 @@ describe("jsonrpc", () => {
       awaitsMessage: true,
     });
     expect(note.label).toMatchObject({ name: "/params/name" });
+  });
+
+  it("is printed with what follows from it, where nobody has written that", () => {
+    const printed = (route: object): string =>
+      expandedRoutes({ IDEMPOTENCY: { origin: "https://mcp.test" }, ROUTES: [route] });
+    const of = (more: object): string => printed({ ...MCP, ...more });
+    const places = 'key_from = ["header:Idempotency-Key", "json:/params/_meta/idempotencyKey"'; // feature: key-sources
+    expect(of({})).toContain(places); // feature: key-sources
+    expect(of({})).toMatch(/fingerprint = \{ body = "json", except = \["\/id", .*\] \} +# follows from jsonrpc/);
+    expect(of({})).toMatch(/omit_headers = \["set-cookie", "mcp-session-id"\] +# follows from jsonrpc/);
+    expect(of({ omit_headers: ["x-a"] })).toMatch(/omit_headers = \["x-a"\] +# ROUTES\[0\]/);
+    expect(of({ jsonrpc: false })).not.toContain("follows from jsonrpc");
+    expect(printed({ path: "/mcp", preset: "mcp" })).toContain("follows from jsonrpc"); // feature: presets
   });
 
   // feature: key-sources begins
