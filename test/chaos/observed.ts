@@ -2,7 +2,6 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import * as v from "valibot";
-import { shareOf } from "../../src/features/observe/key-share.ts"; // feature: observe
 import { openRequest } from "../support/http.ts";
 import type { HeaderPair } from "../support/http.ts";
 import type { Run } from "./clients.ts";
@@ -12,7 +11,7 @@ import { REQUEST_HEADER, sha256 } from "../guarantees/recorders/marks.ts";
 import { ask as askOperators } from "./operators.ts";
 import { digestSent, type ObservedStep } from "./origin-observed.ts";
 import type { Random } from "./random.ts";
-import { OBSERVED_KEYS, OBSERVED_PATH, PARTIAL_PATH, protectedShare } from "./routes.ts";
+import { OBSERVED_KEYS, isProtected, OBSERVED_PATH, PARTIAL_PATH } from "./routes.ts";
 import { PATIENCE_MS } from "./send.ts";
 import { PLAN_HEADER } from "./steps.ts";
 
@@ -64,8 +63,7 @@ async function repeat(run: Run, random: Random, isCalm: boolean): Promise<void> 
 /** One that the route does not protect. */
 function makeKey(path: string, random: Random): string {
   const key = `${OBSERVED_KEYS}${random.hex(16)}`;
-  if (path === PARTIAL_PATH && shareOf("enforce", key) < protectedShare(path)) return makeKey(path, random); // feature: observe
-  return key;
+  return path === PARTIAL_PATH && isProtected(path, key) ? makeKey(path, random) : key;
 }
 
 async function send(

@@ -1,11 +1,10 @@
 // Operations: what a client requests under one key and retries until it has a final answer. All choices follow from the
 // seed. Bodies are generated for each request, so that thousands of operations take no memory.
 
-import { shareOf } from "../../src/features/observe/key-share.ts"; // feature: observe
 import type { Issuer } from "../support/issuer.ts";
 import type { Random } from "./random.ts";
 import type { Dimensions } from "./dimensions.ts";
-import { POLICIES, protectedShare, routesOf } from "./routes.ts";
+import { POLICIES, isProtected, routesOf } from "./routes.ts";
 import { makePlan, makeQuestions } from "./steps.ts";
 
 export interface Operation {
@@ -97,8 +96,7 @@ export function makeOperation(random: Random, dimensions: Dimensions): Operation
 /** One that the route protects. */
 function makeKey(path: string, random: Random): string {
   const key = `${path.slice(1)}-${random.hex(16)}`;
-  if (shareOf("enforce", key) >= protectedShare(path)) return makeKey(path, random); // feature: observe
-  return key;
+  return isProtected(path, key) ? key : makeKey(path, random);
 }
 
 /**

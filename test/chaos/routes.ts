@@ -3,6 +3,7 @@
 
 import { DEFAULT_AMBIGUOUS, DEFAULT_REFUSED } from "../../src/kernel/config/settings-attempt.ts";
 import { BUILT_IN } from "../../src/kernel/config/settings.ts";
+import { shareOf } from "../../src/features/observe/key-share.ts"; // feature: observe
 import type { VariableValue } from "../../src/serve/workerd-config.ts";
 import type { GatewayVars } from "../support/gateway.ts";
 import { AUDIENCE, type Issuer } from "../support/issuer.ts";
@@ -56,8 +57,9 @@ const OBSERVED_ROUTE: { readonly [setting: string]: VariableValue } = {
   shards: "4o",
 };
 
-/** Requests to it pass as well, but for a share of its keys. */
+/** Requests to it pass as well, but for this share of its keys. */
 export const PARTIAL_PATH = "/hold-share";
+const ENFORCED = 0.5;
 /** What the keys of its observed requests begin with; no other key does. */
 export const OBSERVED_KEYS = "observed-";
 
@@ -118,8 +120,8 @@ export interface ChaosRoute {
   readonly calls?: boolean;
   /** Callers sign their requests. */
   readonly signed?: boolean;
-  /** Only this share of its keys is protected. Those of other keys are sent by `observed.ts`. */
-  readonly enforces?: number;
+  /** Only some of its keys are protected. Requests with others are sent by `observed.ts`. */
+  readonly isPartial?: boolean;
   /** How often it is chosen, relative to the others; 1 by default. */
   readonly weight?: number;
   readonly of?: Dimension;
@@ -271,7 +273,7 @@ const ROUTES: readonly ChaosRoute[] = [
     duplicate: "wait",
     // As that of the observed route.
     retentionMs: 3_600_000,
-    enforces: 0.5,
+    isPartial: true,
     weight: 3,
     of: "observe",
   },
@@ -293,14 +295,18 @@ export function routesOf(dimensions: Dimensions): readonly ChaosRoute[] {
   return ROUTES.filter(({ of }) => of === undefined || dimensions.has(of));
 }
 
-/** The share of keys that a route to this path protects. */
-export function protectedShare(path: string): number {
-  return ROUTES.find((route) => route.path === path)?.enforces ?? 1;
+/** By path: which keys its route protects. All others protect each. */
+const SHARES: ReadonlyMap<string, (key: string) => boolean> = new Map([
+  [PARTIAL_PATH, (key: string) => shareOf("enforce", key) < ENFORCED], // feature: observe
+]);
+
+export function isProtected(path: string, key: string): boolean {
+  return SHARES.get(path)?.(key) ?? true;
 }
 
 /** The gateway says what became of a key only where all keys are protected. */
 export function hasLookUps(path: string): boolean {
-  return protectedShare(path) === 1;
+  return !SHARES.has(path);
 }
 
 /** What the origin is asked about a request to this path; `undefined`: about its key, or nothing. */
@@ -427,9 +433,7 @@ function routeSettings(route: ChaosRoute, hasEvents: boolean): { [setting: strin
   if (route.calls === true) settings["problems"] = "jsonrpc";
   // feature: problem-shapes ends
   if (route.signed === true) settings["scope"] = ["identity:agent"];
-  if (route.enforces !== undefined) {
-    Object.assign(settings, OBSERVED_ROUTE, { path, enforce: `${route.enforces * 100}%` });
-  }
+  if (route.isPartial === true) Object.assign(settings, OBSERVED_ROUTE, { path, enforce: `${ENFORCED * 100}%` });
   if (takesTurns === true) settings["shards"] = "1t";
   if (hasEvents && publishes === true) settings["publish"] = PUBLISH;
   if (encrypted === true) settings["encrypt_responses"] = true;
