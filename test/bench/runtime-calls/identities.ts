@@ -4,11 +4,11 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { readConfig } from "../../../src/features/settings.ts";
 import { JwtProver } from "../../../src/kernel/request/jwt-prover.ts";
-import { HeaderSnapshot } from "../../../src/kernel/request/headers.ts";
+import { HeaderSnapshot } from "../../../src/kernel/request/headers.ts"; // feature: identities
 import { RotatingTokens } from "../../../src/kernel/request/rotating-tokens.ts";
 import { parseTrust } from "../../../src/features/identities/signature/agent-url.ts"; // feature: identities
 import { SignatureProver } from "../../../src/features/identities/signature/signature-prover.ts"; // feature: identities
-import { makeAgentKey, type SignatureAlgorithm, signRequest } from "../../support/http-signer.ts";
+import { makeAgentKey, type SignatureAlgorithm, signRequest } from "../../support/http-signer.ts"; // feature: identities
 
 /** More than are remembered, so that none is when its turn comes again. */
 const TOKENS = 2_100;

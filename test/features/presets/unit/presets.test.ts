@@ -15,7 +15,7 @@ const ACP = { path: "/checkout_sessions/*", preset: "acp", unknown: "hold" };
 const EXCLUDED = ["context", "governance_context", "push_notification_config/authentication/credentials"].map(
   (name) => `/params/arguments/${name}`,
 );
-const HEADER = "header:Idempotency-Key";
+const HEADER = "header:Idempotency-Key"; // feature: key-sources
 const ACCOUNT = ["header:authorization", "json:/params/arguments/account"];
 const routeFor = (preset: string, more: object = {}): object => ({ ...ACP, path: "/shop", preset, ...more });
 
@@ -141,7 +141,11 @@ describe("a written setting that breaks a rule", () => {
     [{ fingerprint: { body: "json", headers: ["x-a"] } }, "fingerprint", "6.2"],
     [{ problems: "rfc9457" }, "problems", "6.1 and 6.4"],
     // feature: content-keys begins
-    [{ key_from: [HEADER, { digest: "request", window: "10m", repeat: "replay" }] }, "key_from", "6.1"],
+    [
+      { key_from: ["header:Idempotency-Key", { digest: "request", window: "10m", repeat: "replay" }] },
+      "key_from",
+      "6.1",
+    ],
     // feature: content-keys ends
     [{ duplicate: "wait" }, "duplicate", "6.4"],
     [{ refused: [503] }, "refused", "6.5"],
