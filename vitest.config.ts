@@ -38,14 +38,17 @@ const ONLY_LONG = [
   "kernel/e2e/bodies/early-answers",
   "kernel/e2e/bodies/memory",
   "kernel/e2e/bodies/uploads",
+  "cli/e2e/terminal",
   "client/e2e/clients",
   "kernel/e2e/callers/encrypted-large",
   "features/claims/e2e/brokers",
   "features/claims/e2e/publish",
+  "features/decisions/e2e/runbook",
   "kernel/e2e/contract/budget",
   "kernel/e2e/contract/conformance-suite",
   "kernel/e2e/contract/defects-of-time",
   "kernel/e2e/contract/examples",
+  "kernel/e2e/contract/recipes",
   "kernel/e2e/contract/verify-alarm",
   "kernel/e2e/failures/chaos",
   "kernel/e2e/failures/leavers",
@@ -68,6 +71,7 @@ const ONLY_LONG = [
   "features/queues/e2e/parked-letters",
   "features/queues/e2e/alerts",
   "serve/e2e/demo-start",
+  "serve/e2e/serve-configuration",
 ];
 
 /** They begin first, so that nothing waits for them in the end. */
@@ -77,6 +81,9 @@ const LONGEST = filesOf([
   "kernel/e2e/contract/fuzz",
   "package/e2e/newcomer",
   "kernel/e2e/contract/guarantees",
+  "kernel/e2e/contract/recipes",
+  "features/presets/e2e/preset-conformance",
+  "serve/e2e/serve",
 ]);
 
 function rank({ moduleId }: TestSpecification): number {
