@@ -10,8 +10,7 @@ import {
 } from "./case.ts";
 import { hasResultOf, resultIn } from "./cases/rpc-findings.ts";
 import { hasAnswerOf } from "./findings.ts";
-import { headerValue } from "./http-response.ts";
-import { openSession } from "./mcp-sessions.ts";
+import { type HeaderPair, headerValue } from "./http-response.ts";
 import { askServer, playCase, type PlayerStage } from "./player.ts";
 import type { TestOrigin } from "./test-origin.ts";
 import { readPolicy } from "./policy.ts";
@@ -73,6 +72,28 @@ async function sessionsOf({ target, origin }: SuiteOptions): Promise<PlayerStage
   if (target.tool === null) return { usual: [], another: [] };
   if (origin !== null) return { usual: [], another: [["Mcp-Session-Id", "another"]] };
   return { usual: await openSession(target), another: await openSession(target) };
+}
+
+/** Of MCP: Lifecycle, and Session Management. */
+const MCP_VERSION = "2025-06-18";
+
+/** The headers of requests in a new session of MCP, for servers that answer calls within one only; none where the server has no sessions. */
+async function openSession(target: TestTarget): Promise<readonly HeaderPair[]> {
+  const params = { protocolVersion: MCP_VERSION, capabilities: {}, clientInfo: { name: "conformance", version: "1" } };
+  const reply = await tell(target, { jsonrpc: "2.0", id: 1, method: "initialize", params }, []);
+  const id = "lost" in reply || reply.status !== 200 ? null : headerValue(reply, "mcp-session-id");
+  if (id === null) return [];
+  const session = [
+    ["Mcp-Session-Id", id],
+    ["Mcp-Protocol-Version", MCP_VERSION],
+  ] as const;
+  await tell(target, { jsonrpc: "2.0", method: "notifications/initialized" }, session);
+  return session;
+}
+
+function tell(target: TestTarget, message: object, session: readonly HeaderPair[]): ReturnType<typeof askServer> {
+  const headers = [["Content-Type", target.contentType] as const, ...session];
+  return askServer(target, "POST", target.path, target.timeoutMs, { headers, body: JSON.stringify(message) });
 }
 
 async function fetchPolicy(target: TestTarget): Promise<TargetPolicy | null> {

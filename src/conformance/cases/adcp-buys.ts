@@ -3,15 +3,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { CallBehaviour, CaseObservation } from "../case.ts";
-import {
-  callCount,
-  type CaseFinding,
-  firstVerdict,
-  isSuccess,
-  replySummary,
-  wholeAnswerOf,
-  valueIn,
-} from "../findings.ts";
+import { callCount, type CaseFinding, firstVerdict, isSuccess, replySummary, valueIn } from "../findings.ts";
 import { FIRST_ID, type JsonMembers, type ToolCall } from "../tool-call.ts";
 import { sendStep } from "./define.ts";
 import { inputKeyCall, messageIn, respondsWith, resultIn, rpcAnswer } from "./rpc-findings.ts";
@@ -78,13 +70,9 @@ export const areTwoBuys = (seen: CaseObservation) =>
     () => (hasPayloadOf(seen, "again", "first")() === null ? "both got one payload" : null),
   );
 
-export const haveOnePayload = (seen: CaseObservation, names: readonly string[]) => (): CaseFinding => {
-  const unanswered = names.find((name) => wholeAnswerOf(seen, name) === null);
-  if (seen.calls === null && unanswered !== undefined) return `one of them got ${replySummary(seen, unanswered)}`;
-  const [first, ...others] = names.filter((name) => hasBought(seen, name, FIRST_ID)() === null);
-  if (first === undefined) return "none succeeded";
-  return others.every((name) => hasPayloadOf(seen, name, first)() === null) ? null : "they got different payloads";
-};
+/** The payload of a first call that succeeded; `null`: there is none. */
+export const boughtIn = (seen: CaseObservation, name: string): unknown =>
+  hasBought(seen, name, FIRST_ID)() === null ? payloadOf(seen, name) : null;
 
 /** A tool error with this code, which names nothing of another request. */
 export const isAdcpError =

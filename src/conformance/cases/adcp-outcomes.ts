@@ -3,18 +3,18 @@
 import type { CallBehaviour, ConformanceCase } from "../case.ts";
 import { callCount, firstVerdict, valueIn } from "../findings.ts";
 import { burstStep, COPY_NAMES, cutSteps, mustCase, sendStep, shouldCase, whileRunningSteps } from "./define.ts";
-import { inputKeyCall } from "./rpc-findings.ts";
+import { haveOneResult, inputKeyCall } from "./rpc-findings.ts";
 import type { ToolCall } from "../tool-call.ts";
 import {
   boughtAgain,
   boughtAnswer,
+  boughtIn,
   buyAgain,
   contentOf,
   firstBuy,
   areTwoBuys,
   countedBuys,
   hasBought,
-  haveOnePayload,
   isAdcpConflict,
   isAdcpError,
   isAdcpReplay,
@@ -119,7 +119,7 @@ export const ADCP_OUTCOMES: readonly ConformanceCase[] = [
     says: "Of ten equal requests at once one is processed.",
     profile: "rule 9",
     script: [burstStep],
-    judge: (seen) => firstVerdict(callCount(seen, 1), haveOnePayload(seen, COPY_NAMES)),
+    judge: (seen) => firstVerdict(callCount(seen, 1), haveOneResult(seen, COPY_NAMES, boughtIn)),
   }),
   mustCase({
     ...held,

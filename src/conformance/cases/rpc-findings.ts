@@ -67,13 +67,15 @@ export const hasResultOf = (seen: CaseObservation, name: string, first: string) 
 };
 
 /** All calls that have a result have one and the same. Without an origin nobody knows what became of one that has no answer. */
-export const haveOneResult = (seen: CaseObservation, names: readonly string[]) => (): CaseFinding => {
-  const unanswered = names.find((name) => wholeAnswerOf(seen, name) === null);
-  if (seen.calls === null && unanswered !== undefined) return `one of them got ${replySummary(seen, unanswered)}`;
-  const results = names.map((name) => resultIn(seen, name)).filter((result) => result !== null);
-  if (results.length === 0) return "none succeeded";
-  return results.every((result) => isDeepStrictEqual(result, results[0])) ? null : "they got different results";
-};
+export const haveOneResult =
+  (seen: CaseObservation, names: readonly string[], of = resultIn) =>
+  (): CaseFinding => {
+    const unanswered = names.find((name) => wholeAnswerOf(seen, name) === null);
+    if (seen.calls === null && unanswered !== undefined) return `one of them got ${replySummary(seen, unanswered)}`;
+    const results = names.map((name) => of(seen, name)).filter((result) => result !== null);
+    if (results.length === 0) return "none succeeded";
+    return results.every((result) => isDeepStrictEqual(result, results[0])) ? null : "they got different results";
+  };
 
 export const hasNoResult = (seen: CaseObservation, name: string) => (): CaseFinding =>
   resultIn(seen, name) === null ? null : "the call has a result, so it was processed";
