@@ -1,8 +1,9 @@
-// Questions to the person at the terminal. They go to stderr, so that stdout contains only the result.
+// Questions to the person at the terminal. They go to stderr, so that stdout contains only the result. The library
+// that asks is read when a question is: most commands ask none.
 
 import type { Readable, Writable } from "node:stream";
 
-import { confirm, isCancel, password, select, text, type SelectOptions, type TextOptions } from "@clack/prompts";
+import type { SelectOptions, TextOptions } from "@clack/prompts";
 
 import { CommandFailure, EXIT_UNUSABLE } from "./exit-codes.ts";
 
@@ -17,6 +18,7 @@ export function openDialogue(): TerminalDialogue | null {
 }
 
 export async function askText(dialogue: TerminalDialogue, options: TextOptions): Promise<string> {
+  const { isCancel, text } = await import("@clack/prompts");
   const answer = await text({ ...options, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;
@@ -24,12 +26,14 @@ export async function askText(dialogue: TerminalDialogue, options: TextOptions):
 
 /** What is typed is not shown. */
 export async function askSecret(dialogue: TerminalDialogue, message: string): Promise<string> {
+  const { isCancel, password } = await import("@clack/prompts");
   const answer = await password({ message, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;
 }
 
 export async function askChoice<T extends string>(dialogue: TerminalDialogue, options: SelectOptions<T>): Promise<T> {
+  const { isCancel, select } = await import("@clack/prompts");
   const answer = await select<T>({ ...options, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;
@@ -37,6 +41,7 @@ export async function askChoice<T extends string>(dialogue: TerminalDialogue, op
 
 /** Enter alone means no, unless `usual` says yes: only where nothing is lost by it. */
 export async function askYes(dialogue: TerminalDialogue, message: string, usual = false): Promise<boolean> {
+  const { isCancel, confirm } = await import("@clack/prompts");
   const answer = await confirm({ message, initialValue: usual, ...dialogue });
   if (isCancel(answer)) throw cancelled();
   return answer;

@@ -4,4 +4,5 @@
 import { onceway } from "./program.ts";
 import { main } from "./run.ts";
 
-await main(onceway());
+const args = process.argv.slice(2);
+await main(await onceway(args), args);

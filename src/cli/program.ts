@@ -3,39 +3,38 @@
 import type { Command } from "commander";
 
 import { NODE_FEATURES, NODE_FUNCTIONS } from "../features/node.ts";
-import type { NodeCommand } from "../kernel/node-feature.ts";
-import { runServe } from "../serve/serve.ts";
-import { RECORD_ACTIONS } from "../operator/record-actions/record-actions.ts";
-import { defineAction } from "./change-record.ts";
-import { defineCheck } from "./check.ts";
-import { defineConformance } from "./conformance.ts";
-import { defineInit } from "./init.ts";
 import { ownVersion } from "./installation.ts";
-import { defineListRecords } from "./list-records.ts";
-import { defineOpenapi } from "./openapi.ts";
 import { newCommand } from "./run.ts";
-import { defineShowRecord } from "./show-record.ts";
-import { defineSessions } from "./sessions.ts";
-import { defineTail } from "./tail.ts";
-import { defineTry } from "./try.ts";
-import { defineVerify } from "./verify.ts";
 
-type OwnCommand = Omit<NodeCommand, "after">;
+/** A command, whose file is read when it is needed: what the others import would be most of its time. */
+interface ProgramCommand {
+  readonly name: string;
+  readonly load: () => Promise<(command: Command) => unknown>;
+}
 
-const OWN: readonly OwnCommand[] = [
-  { name: "records", define: defineRecords },
-  { name: "tail", define: defineTail },
-  { name: "sessions", define: defineSessions },
+const SETTING_UP: readonly ProgramCommand[] = [
+  { name: "init", load: async () => (await import("./init.ts")).defineInit },
+  { name: "check", load: async () => (await import("./check.ts")).defineCheck },
+  { name: "try", load: loadTry },
+  { name: "verify", load: async () => (await import("./verify.ts")).defineVerify },
+  { name: "conformance", load: async () => (await import("./conformance.ts")).defineConformance },
+  { name: "openapi", load: async () => (await import("./openapi.ts")).defineOpenapi },
+  { name: "serve", load: () => Promise.resolve(defineServe) },
 ];
 
 const OF_FEATURES = NODE_FEATURES.flatMap(({ commands = [] }) => commands);
 
 /** The commands that talk to a running gateway. */
-const OPERATING: readonly OwnCommand[] = OWN.flatMap((own) =>
-  [own].concat(OF_FEATURES.filter(({ after }) => after === own.name)),
-);
+const OPERATING: readonly ProgramCommand[] = [
+  { name: "records", load: loadRecords },
+  ...ofFeaturesAfter("records"),
+  { name: "tail", load: async () => (await import("./tail.ts")).defineTail },
+  ...ofFeaturesAfter("tail"),
+  { name: "sessions", load: async () => (await import("./sessions.ts")).defineSessions },
+];
 
-export function onceway(): Command {
+/** The program for these arguments: with the one command that they name, or with all of them. */
+export async function onceway(args: readonly string[] = []): Promise<Command> {
   const program = newCommand("onceway")
     .description("Makes, checks and operates an idempotency gateway.")
     .version(ownVersion(), "-v, --version", "print the version of this package")
@@ -44,32 +43,32 @@ export function onceway(): Command {
       `\n${OPERATING.map(({ name }) => name).join(", ")} and try --queue talk to a running gateway: they need its URL (--url or ONCEWAY_URL)\n` +
         "and a token (ONCEWAY_TOKEN or --token-file). npx onceway COMMAND --help says more.",
     );
+  const named = [...SETTING_UP, ...OPERATING].find(({ name }) => name === args[0]);
+  const isNeeded = (command: ProgramCommand): boolean => named === undefined || command === named;
 
   program.commandsGroup("Set up and try:");
-  defineInit(program.command("init"));
-  defineCheck(program.command("check"));
-  defineTry(program.command("try"), NODE_FUNCTIONS.tryQueue);
-  defineVerify(program.command("verify"));
-  defineConformance(program.command("conformance"));
-  defineOpenapi(program.command("openapi"));
-  defineServe(program.command("serve"));
+  for (const command of SETTING_UP.filter(isNeeded)) (await command.load())(program.command(command.name));
   program.commandsGroup("Operate:");
-  for (const { name, define } of OPERATING) define(program.command(name));
+  for (const command of OPERATING.filter(isNeeded)) (await command.load())(program.command(command.name));
   return program;
 }
 
-function defineRecords(command: Command): void {
-  command
-    .summary("list records, show one, decide about them")
-    .description(
-      "Lists the records that a gateway keeps, shows one with its history, and lets an operator decide about them.",
-    );
-  defineListRecords(command.command("list"));
-  defineShowRecord(command.command("show"));
-  for (const action of RECORD_ACTIONS) defineAction(command.command(action.name), action);
-  for (const { name, define } of NODE_FEATURES.flatMap(({ recordCommands = [] }) => recordCommands)) {
-    define(command.command(name));
-  }
+function ofFeaturesAfter(before: string): readonly ProgramCommand[] {
+  return OF_FEATURES.filter(({ after }) => after === before).map(({ name, define }) => ({
+    name,
+    load: () => Promise.resolve(define),
+  }));
+}
+
+async function loadRecords(): Promise<(command: Command) => void> {
+  const { defineRecords } = await import("./records.ts");
+  const ofFeatures = NODE_FEATURES.flatMap(({ recordCommands = [] }) => recordCommands);
+  return (command) => defineRecords(command, ofFeatures);
+}
+
+async function loadTry(): Promise<(command: Command) => unknown> {
+  const { defineTry } = await import("./try.ts");
+  return (command) => defineTry(command, NODE_FUNCTIONS.tryQueue);
 }
 
 /** Hands its arguments to src/serve, which reads them by itself, because they are also those of a container's command. */
@@ -80,6 +79,7 @@ function defineServe(command: Command): void {
     .helpOption(false)
     .allowUnknownOption()
     .action(async (args: readonly string[]) => {
+      const { runServe } = await import("../serve/serve.ts");
       process.exitCode = await runServe(args);
     });
 }

@@ -11,14 +11,14 @@ export function newCommand(name: string): Command {
   return new Command(name).exitOverride().showHelpAfterError(`(${name} --help says more)`);
 }
 
-/** The whole of a process: runs the command with the process's arguments. */
-export async function main(command: Command): Promise<void> {
+/** The whole of a process. */
+export async function main(command: Command, args: readonly string[]): Promise<void> {
   // The reader of the output has gone (`onceway tail | head`): not an error.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
     process.exit(OK);
   });
-  await run(command, process.argv.slice(2));
+  await run(command, args);
 }
 
 /** Sets the process's exit code. Rethrows unexpected errors: they are bugs. */

@@ -20,7 +20,7 @@ let isCalled = false;
 export async function callOnceway(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  command: Command = onceway(),
+  given?: Command,
 ): Promise<CommandOutcome> {
   if (isCalled) throw new TypeError("the command line is called while another call prints: run it as a process");
   isCalled = true;
@@ -39,6 +39,7 @@ export async function callOnceway(
   process.exitCode = 0;
   for (const name of VARIABLES) vi.stubEnv(name, env[name]);
   try {
+    const command = given ?? (await onceway(args));
     await run(command, args[0] === "check" && !args.includes("--help") ? withoutNetwork(args) : args);
     return { code: process.exitCode, ...printed };
   } finally {

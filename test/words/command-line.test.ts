@@ -22,7 +22,7 @@ function commands({ commands: own }: Command, before: readonly string[] = []): r
 
 it("help is as approved, and each command names its exit codes", async () => {
   const said: Said[] = [];
-  for (const names of commands(onceway())) {
+  for (const names of commands(await onceway())) {
     const { code, stdout, stderr } = await callOnceway([...names, "--help"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^(?:Exit codes: 0 |Commands:$|Operate:$)/m);

@@ -15,14 +15,15 @@ it("names each feature that has a part in Node once, as its folder is named", ()
   expect(NODE_FEATURES).toHaveLength(folders.length);
 });
 
-it("gives every command to the program, which has each name once", () => {
-  const names = onceway().commands.map((command) => command.name());
+it("gives every command to the program, which has each name once", async () => {
+  const program = await onceway();
+  const names = program.commands.map((command) => command.name());
   expect(names).toEqual(
     expect.arrayContaining(NODE_FEATURES.flatMap(({ commands = [] }) => commands.map((one) => one.name))),
   );
   expect(new Set(names).size).toBe(names.length);
-  const ofRecords = onceway()
-    .commands.find((command) => command.name() === "records")
+  const ofRecords = program.commands
+    .find((command) => command.name() === "records")
     ?.commands.map((command) => command.name());
   expect(ofRecords).toEqual(
     expect.arrayContaining(NODE_FEATURES.flatMap(({ recordCommands = [] }) => recordCommands.map((one) => one.name))),

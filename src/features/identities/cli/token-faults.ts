@@ -1,7 +1,8 @@
 // Why a gateway refuses a JWT, for the person who tries it: the token's own claims beside what the configuration expects of them. The
 // gateway itself tells nobody. Pure; no signature is verified here.
 
-import { decodeJwt, type JWTPayload } from "jose";
+import type { JWTPayload } from "jose";
+import { decodeJwt } from "jose/jwt/decode";
 
 import type { Identity } from "../../../kernel/config/identity.ts";
 import type { TrustedIssuer } from "../../../kernel/config/trusted-issuer.ts";
