@@ -23,6 +23,9 @@ const filesOf = (names: readonly string[]): string[] =>
 
 /** In short among the others, whole in the project `long`. */
 const SHORTENED = [
+  "simulation/simulation",
+  "simulation/counts/counts",
+  "features/previous-shards/simulation/layouts",
   "kernel/e2e/bodies/bytes",
   "kernel/e2e/contract/differential",
   "kernel/e2e/contract/fuzz",
@@ -193,7 +196,7 @@ export default defineConfig({
         test: {
           ...patient,
           name: "long",
-          include: ["test/simulation/simulation.test.ts", PLANTED, ...filesOf([...SHORTENED, ...ONLY_LONG])],
+          include: [PLANTED, ...filesOf([...SHORTENED, ...ONLY_LONG])],
           env: { ONCEWAY_LONG: "1" },
           // After the others: some of these fill memory and both cores, and others have timeouts of a second.
           sequence: { groupOrder: 2 },

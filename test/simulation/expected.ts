@@ -5,7 +5,7 @@ import { isLong } from "../support/long.ts";
 import type { Exploration } from "./explore.ts";
 
 /** Enough for every kind of step and fault to occur; `npm run simulate` runs a million. */
-export const INTERLEAVINGS = isLong ? 6_000 : 1_500;
+export const INTERLEAVINGS = isLong ? 6_000 : 600;
 
 /** `npm run simulate -- --only SEED` shows the steps of one interleaving. */
 export function expectUnbroken({ interleavings, distinct, steps, counts, broken }: Exploration): void {
