@@ -30,8 +30,6 @@ const SHORTENED = [
   "kernel/e2e/contract/differential",
   "kernel/e2e/contract/fuzz",
   "kernel/e2e/failures/crash",
-  "features/previous-shards/e2e/clock",
-  "features/previous-shards/e2e/ends",
   "features/outbox/e2e/crash",
 ];
 

@@ -53,6 +53,36 @@ describe("before a layout is closed", () => {
   });
 });
 
+/** Requests that meet on an answer which is still arriving. */
+it("an answer that is still arriving is followed through the other deployment from its first byte", async () => {
+  const { all, old, next } = change({ duplicate: "attach", wait: "10s" });
+  const gate = { isOpen: false };
+  const pieces = ["one, ", "two"];
+  const body = (): ReadableStream =>
+    new ReadableStream({
+      type: "bytes",
+      async pull(controller) {
+        while (pieces.length < 2 && !gate.isOpen) await scheduler.wait(1);
+        const piece = pieces.shift();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(new TextEncoder().encode(piece));
+      },
+    });
+  all.origin = () => new Response(body(), { status: 201 });
+  const key = fresh();
+  const init = { method: "POST", headers: { "idempotency-key": key, authorization: "Bearer a" }, body: "{}" };
+  const readers: ReadableStreamDefaultReader<Uint8Array>[] = [];
+  for (const deployment of [next, old]) {
+    const reader = (await deployment.fetch("/act", init)).body?.getReader();
+    if (reader === undefined) throw new Error("no body");
+    readers.push(reader);
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("one, ");
+  }
+  gate.isOpen = true;
+  for (const reader of readers) expect(new TextDecoder().decode((await reader.read()).value)).toBe("two");
+  expect(all.calls).toHaveLength(1);
+});
+
 describe("after a layout is closed", () => {
   it("its keys are replayed where they are, and new ones begin in the next, whichever deployment asks", async () => {
     const { all, old, next } = change();
@@ -85,6 +115,17 @@ describe("after a layout is closed", () => {
     expect(await old.send(key)).toMatchObject(REPLAY);
     expect(await next.send(key, "another")).toMatchObject({ status: 422, code: "key-reused" });
     expect(await all.records(2, key)).toBe(0);
+  });
+
+  it("an attempt of it whose outcome is unknown is held there, and no deployment makes another", async () => {
+    const { all, old, next } = change({ unknown: "hold" });
+    const key = fresh();
+    all.origin = () => Promise.reject(new Error("lost"));
+    expect(await old.send(key)).toMatchObject({ status: 502 });
+    await all.close(1, 2);
+    for (const deployment of [next, old, all.deploy(2, [1], { unknown: "hold" })])
+      expect(await deployment.send(key)).toMatchObject({ status: 409, code: "outcome-unknown" });
+    expect(all.calls).toHaveLength(1);
   });
 
   it("a key begins once, however the requests of both deployments meet", async () => {

@@ -41,10 +41,6 @@ export interface Setup {
   /** Runs the objects of all deployments. */
   readonly objects: Service;
   readonly workers: readonly Deployment[];
-  /** Where the objects' service takes requests of the rig; nowhere by default. */
-  readonly objectsPort?: number;
-  /** Where an R2 bucket answers, if the objects have one. */
-  readonly bucketPort?: number;
   /** Variables of the objects that the process gets at its start, from its environment. */
   readonly fromEnvironment?: readonly string[];
 }
@@ -83,17 +79,6 @@ export async function prepareDeployments(setup: Setup): Promise<Prepared> {
   };
 }
 
-/** For those that start once and end once. */
-export async function startDeployments(setup: Setup, options: RunOptions = {}): Promise<Deployments> {
-  const prepared = await prepareDeployments(setup);
-  const running = await prepared.start(options);
-  const ending = async (end: Promise<void>): Promise<void> => {
-    await end;
-    await prepared.remove();
-  };
-  return { ...running, kill9: () => ending(running.kill9()), stop: () => ending(running.stop()) };
-}
-
 async function start(
   config: string,
   cwd: string,
@@ -122,18 +107,17 @@ async function untilReady(group: ProcessGroup, ports: readonly number[]): Promis
 }
 
 async function configText(
-  { stateDir, objects, workers, objectsPort, bucketPort, fromEnvironment = [] }: Setup,
+  { stateDir, objects, workers, fromEnvironment = [] }: Setup,
   workDir: string,
 ): Promise<string> {
   const own = '(name = "KEY_SHARD", durableObjectNamespace = "KeyShard")';
   const shared = '(name = "KEY_SHARD", durableObjectNamespace = (className = "KeyShard", serviceName = "objects"))';
-  const bucket = bucketPort === undefined ? [] : ['(name = "BODIES", r2Bucket = "bodies")'];
   const storage = [
     `durableObjectNamespaces = [${objectNamespace("KeyShard")}]`,
     'durableObjectStorage = (localDisk = "state")',
   ];
   const given = fromEnvironment.map((name) => `(name = ${quoteText(name)}, fromEnvironment = ${quoteText(name)})`);
-  const bindings = [own, ...bucket, ...given];
+  const bindings = [own, ...given];
   const services = [`(name = "objects", worker = (${await workerText(objects, bindings, storage, workDir)}))`];
   // One after the other: those with the same code share a folder.
   for (const worker of workers) {
@@ -143,11 +127,7 @@ async function configText(
     `(name = "state", disk = (path = ${quoteText(stateDir)}, writable = true))`,
     '(name = "internet", network = (allow = ["private"]))',
   );
-  if (bucketPort !== undefined) {
-    services.push(`(name = "bodies", external = (address = "127.0.0.1:${bucketPort}", http = ()))`);
-  }
-  const listening = objectsPort === undefined ? workers : [...workers, { name: "objects", port: objectsPort }];
-  const sockets = listening.map(
+  const sockets = workers.map(
     ({ name, port }) =>
       `(name = ${quoteText(name)}, address = "127.0.0.1:${port}", http = (), service = ${quoteText(name)})`,
   );

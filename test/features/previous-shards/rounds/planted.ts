@@ -74,12 +74,3 @@ export const FAULTS: readonly Fault[] = [
     killsAt: [],
   },
 ];
-
-/** Found when the clock goes back (clock-scenario.ts). */
-export const CLOCK_FAULT: readonly Patch[] = [
-  {
-    file: "kernel/object/record-steps.ts",
-    find: '    this.take(id, { type: "tick" }, found.policy, now);\n    return false;',
-    put: "    return false;",
-  },
-];

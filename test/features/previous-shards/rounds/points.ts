@@ -32,6 +32,3 @@ export const STRUCK = "stopped at point:";
 
 /** The variable that holds the strikes. */
 export const STRIKES_VARIABLE = "STRIKES";
-
-/** At this path each Worker and the objects set their clock: `?ahead=MS`, below 0 for behind. */
-export const CLOCK_PATH = "/.rig/clock";

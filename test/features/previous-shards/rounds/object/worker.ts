@@ -1,29 +1,16 @@
-// The gateway's own Worker, whose objects can be stopped at a named point (points.ts), and whose clock can be set. What an object
-// is given is wrapped: its storage, and the fetch that calls the origin.
+// The gateway's own Worker, whose objects can be stopped at a named point (points.ts). What an object is given is wrapped: its storage, and
+// the fetch that calls the origin.
 
 import gateway from "../../../../../src/index.ts";
 import { KeyShard as RealKeyShard } from "../../../../../src/worker/key-shard.ts";
-import { fromMachine, ofMachine, setClock } from "./clock.ts";
 import { CLOSE_CALL } from "../../../../../src/features/previous-shards/calls.ts";
 import { EXCHANGE_CALL, decodeExchange } from "../../../../../src/kernel/request/message.ts";
 import { ELSEWHERE_HEADER } from "../../../../../src/kernel/request/headers.ts";
-import { CLOCK_PATH } from "../points.ts";
 import { Striker } from "./striker.ts";
 
 export { Operators } from "../../../../../src/index.ts";
 
-export default {
-  fetch(request, env, ctx) {
-    const { pathname, searchParams } = new URL(request.url);
-    switch (pathname) {
-      case CLOCK_PATH:
-        setClock(Number(searchParams.get("ahead")));
-        return new Response(null, { status: 204 });
-      default:
-        return gateway.fetch(request, env, ctx);
-    }
-  },
-} satisfies ExportedHandler;
+export default gateway;
 
 /** One for all objects of the isolate, so that "the third close" means the third of the process. */
 let striker: Striker | null = null;
@@ -45,10 +32,6 @@ export class KeyShard extends RealKeyShard {
     this.#sync = () => state.storage.sync();
   }
 
-  override alarm(info?: AlarmInvocationInfo): void {
-    super.alarm(info === undefined ? info : { ...info, scheduledTime: fromMachine(info.scheduledTime) });
-  }
-
   override async ask(name: string, question: string): Promise<unknown> {
     if (name !== CLOSE_CALL.name) return super.ask(name, question);
     await striker?.pass("close-arrived");
@@ -68,15 +51,8 @@ export class KeyShard extends RealKeyShard {
 
 function watchState(state: DurableObjectState): DurableObjectState {
   const { storage } = state;
-  const members: Readonly<Record<PropertyKey, unknown>> = {
-    sql: watchSql(storage),
-    setAlarm: (time: number | Date) => storage.setAlarm(ofMachine(time)),
-    getAlarm: async () => {
-      const time = await storage.getAlarm();
-      return time === null ? null : fromMachine(time);
-    },
-  };
-  const watched = wrap(storage, (name) => members[name] ?? null);
+  const sql = watchSql(storage);
+  const watched = wrap(storage, (name) => (name === "sql" ? sql : null));
   return wrap(state, (name) => (name === "storage" ? watched : null));
 }
 
