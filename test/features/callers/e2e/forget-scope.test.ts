@@ -12,7 +12,7 @@ import { scopeErasedSchema } from "../../../../src/features/callers/operator/cal
 import { violationOf } from "../../../support/e2e/openapi.ts";
 import { clientOf, removeGateway, until, untilPrinted } from "../../../support/e2e/scene.ts";
 
-const EACH = 400;
+const EACH = 100;
 const AT_ONCE = 40;
 const [ANNA, BEN] = ["Bearer anna-5c1f", "Bearer ben-77aa"];
 const PATH = "/scopes/forget";
@@ -125,12 +125,6 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
     expect((await ask(asked, null)).status).toBe(401);
     for (const [change, reported] of [
       [{ confirm: false }, "All records of the caller would be forgotten."],
-      [{ preview: true }, "All records of the caller would be forgotten."],
-      [{ scope: {} }, "scope must map each part"],
-      [{ scope: { "header:authorization": null } }, "scope must map each part"],
-      [{ scope: { "header:authorization": ANNA, ip: "127.0.0.1" } }, "one of: [header:authorization]"],
-      [{ scope: { [ANNA]: ANNA } }, "one of: [header:authorization]"],
-      [{ scope: ANNA }, "scope must map each part"],
       [{ reason: " " }, "reason must not be empty"],
       [{ cursor: "00000000~0" }, "cursor must come from the call before"],
     ] as const) {
@@ -161,14 +155,14 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
         expect.stringContaining("1 record with an unknown outcome: left unless --include-unknown is given"),
       ],
     });
-    const others = sendAll(BEN, Array.from({ length: 200 }, freshKey));
+    const others = sendAll(BEN, Array.from({ length: 50 }, freshKey));
     const { code, stdout, stderr } = await onceway("--yes");
     await others;
     expect({ code, stdout }).toEqual({ code: 1, stdout: `forgotten: ${EACH} records and 0 events\n` });
     expect(stderr).toContain("1 record in flight: run it again later.");
     expect(stderr).toContain("1 record with an unknown outcome: settle them, or add --include-unknown.");
     expect(stderr).not.toContain("anna");
-    expect(await erase(BEN, { preview: true })).toMatchObject({ forgotten: EACH + 200 });
+    expect(await erase(BEN, { preview: true })).toMatchObject({ forgotten: EACH + 50 });
     expect((await send(ANNA, lost, "/hold")).status).toBe(409);
 
     await origin.release();
@@ -186,7 +180,7 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
     // A Worker may replay what it has replayed lately for 30 seconds: a new process remembers nothing.
     await gateway.kill9();
     gateway = await gateway.restart();
-    for (const key of keys.filter((_, at) => at % 50 === 0)) {
+    for (const key of keys.filter((_, at) => at % 20 === 0)) {
       expect(await isReplayed(BEN, key)).toBe(true);
       expect(await origin.effects(key)).toBe(2);
       expect(await isReplayed(ANNA, key)).toBe(false);

@@ -1,11 +1,15 @@
 // `onceway records decide` against an API made up by the test, which gets on slowly, is lost in the middle, or answers in words of a later version.
 
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { json } from "node:stream/consumers";
 import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
-import { type CommandOutcome, runOnceway } from "../../../support/command-line.ts";
+import type { CommandOutcome } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 
 const UNTIL = "2026-11-23T03:12:40.118Z";
 const asked = v.object({
@@ -16,11 +20,13 @@ const asked = v.object({
 });
 
 let server: Server;
+let folder: string;
 /** What each key's decision comes to; `null`: the connection is lost. */
 let outcomeOf: (key: string, call: number) => string | null;
 const calls: v.InferOutput<typeof asked>[] = [];
 
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "onceway-decide-"));
   server = createServer((request, response) => {
     void json(request).then((body) => {
       const question = v.parse(asked, body);
@@ -37,14 +43,19 @@ beforeAll(async () => {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
 });
-afterAll(() => server.close());
+afterAll(async () => {
+  server.close();
+  await rm(folder, { recursive: true });
+});
 beforeEach(() => (calls.length = 0));
 
-function decide(count: number, ...args: readonly string[]): Promise<CommandOutcome> {
+async function decide(count: number, ...args: readonly string[]): Promise<CommandOutcome> {
   const { port } = v.parse(v.object({ port: v.number() }), server.address());
   const env = { ONCEWAY_URL: `http://127.0.0.1:${port}`, ONCEWAY_TOKEN: "t".repeat(32), NO_COLOR: "1" };
   const lines = Array.from({ length: count }, (_, at) => JSON.stringify({ key: `k${at + 1}`, decision: "release" }));
-  return runOnceway(["records", "decide", "--file", "-", "--reason", "x", ...args], env, lines.join("\n"));
+  const file = join(folder, "decisions.jsonl");
+  await writeFile(file, lines.join("\n"));
+  return callOnceway(["records", "decide", "--file", file, "--reason", "x", ...args], env);
 }
 
 it("sends again what the gateway had no time for, and each of the others once", async () => {

@@ -20,19 +20,7 @@ let moody: Issuer;
 let gateway: Gateway;
 let client: Client;
 
-const ROUTES = [
-  "user",
-  "anonymous",
-  "access",
-  "cookie",
-  "account",
-  "rs256",
-  "cold",
-  "hung",
-  "rotating",
-  "outage",
-  "flood",
-];
+const ROUTES = ["user", "anonymous", "access", "cookie", "account", "rs256", "hung", "rotating"];
 
 beforeAll(async () => {
   [origin, issuer, other, moody] = await Promise.all([
@@ -63,11 +51,8 @@ beforeAll(async () => {
         cookie: { jwt, credential: ["cookie:CF_Authorization"] },
         account: { jwt: { ...jwt, claim: "/account/id" } },
         rs256: { jwt: { ...jwt, algorithms: ["RS256"] } },
-        cold: { jwt: trusted(moody) },
         hung: { jwt: trusted(moody) },
         rotating: { jwt: trusted(moody) },
-        outage: { jwt: trusted(moody) },
-        flood: { jwt: trusted(moody) },
       },
       ROUTES: [
         ...ROUTES.map((name) => ({ path: `/${name}`, scope: [`identity:${name}`], key: "optional" })),
@@ -394,63 +379,6 @@ describe("an issuer", () => {
     expectUnavailable(await send(stale, key, "/rotating"), key);
     expect(await moody.fetches()).toBe(before);
     expect(await origin.effects(key)).toBe(1);
-  });
-
-  it("is asked once for a key that it does not have", async () => {
-    await moody.mood("well");
-    const [key, good] = [freshKey(), await moody.token("alice")];
-    expectFirstAnswer(await send(good, key, "/flood"), 201);
-    const before = await moody.fetches();
-    const tokens = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => moody.token("eve", { unpublished: true, header: { kid: `k${at}` } })),
-    );
-    const statuses = await Promise.all(tokens.map(async (token) => (await send(token, freshKey(), "/flood")).status));
-    expect(statuses).toContain(401);
-    expect(statuses.filter((status) => status !== 401 && status !== 503)).toEqual([]);
-    expect(await moody.fetches()).toBe(before + 1);
-    expectReplay(await send(await moody.token("alice"), key, "/flood"), await send(good, key, "/flood"));
-  });
-
-  it("may be away while its keys are known", async () => {
-    await moody.mood("well");
-    const key = freshKey();
-    const first = await send(await moody.token("alice"), key, "/outage");
-    await moody.mood("failing");
-    expectReplay(await send(await moody.token("alice"), key, "/outage"), first);
-    expectFirstAnswer(await send(await moody.token("bob"), key, "/outage"), 201);
-    await moody.mood("well");
-  });
-
-  it.each(["failing", "huge", "nonsense"] as const)(
-    "is not believed while it is %s, and counts again later",
-    async (mood) => {
-      // Each mood has a gateway that knows no keys yet.
-      await gateway.stop();
-      gateway = await gateway.restart();
-      await moody.mood(mood);
-      const key = freshKey();
-      const token = await moody.token("alice");
-      expectUnavailable(await send(token, key, "/cold"), key);
-      expect(await origin.requests(key)).toEqual([]);
-      await moody.mood("well");
-      await expect.poll(async () => (await send(token, key, "/cold")).status).toBe(201);
-      expect(await origin.effects(key)).toBe(1);
-    },
-  );
-
-  it("that hangs costs its own callers a few seconds, and nobody else anything", async () => {
-    await moody.mood("hanging");
-    const [key, others] = [freshKey(), freshKey()];
-    const begun = performance.now();
-    let isWaiting = true;
-    const hung = send(await moody.token("alice"), key, "/hung").finally(() => (isWaiting = false));
-    const joined = send(await moody.token("bob"), key, "/hung");
-    expectFirstAnswer(await send(await issuer.token("alice"), others), 201);
-    expect(isWaiting).toBe(true);
-    expectUnavailable(await hung, key);
-    expectUnavailable(await joined, key);
-    expect(performance.now() - begun).toBeLessThan(15_000);
-    await moody.mood("well");
   });
 
   it("is asked anew when the client that made the gateway ask has left", async () => {

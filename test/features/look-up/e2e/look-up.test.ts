@@ -6,14 +6,13 @@ import { blockWith } from "../../../support/docs.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { withoutInstance } from "../../../support/instance.ts";
 import type { Script } from "../../../support/origin.ts";
-import { startOperatorScene } from "../../../support/e2e/operator-scene.ts";
-import { removeGateway, type Scene, startScene } from "../../../support/e2e/scene.ts";
+import { type OperatorScene, startOperatorScene } from "../../../support/e2e/operator-scene.ts";
 
 const PAGE = "src/features/look-up/README.md";
 
-let scene: Scene;
+let scene: OperatorScene;
 beforeAll(async () => {
-  scene = await startScene({ timeout: "5s", lock: "8s", shards: 1 }, [
+  scene = await startOperatorScene({ timeout: "5s", lock: "8s", shards: 1 }, [
     { path: "/hold/*" },
     { path: "/short/*", timeout: "2s", lock: "2500ms", retention: "3s" },
     { path: "/v1/payments" },
@@ -209,20 +208,15 @@ describe("a client gives its key up", () => {
   });
 
   it("which operators see in its record's timeline", async () => {
-    const own = await startOperatorScene({ shards: 1 }, [{ path: "/pay" }]);
-    try {
-      const key = freshKey();
-      const before = Date.now();
-      await own.send({ method: "DELETE", path: addressOf("/pay", key), headers: ALICE, body: null });
-      const { json } = await own.ask("GET", `/records?key=${key}`);
-      const { records } = v.parse(v.object({ records: v.tuple([v.object({ id: v.string() })]) }), json);
-      const shown = (await own.ask("GET", `/records/${records[0].id}`)).json;
-      expect(shown).toMatchObject({ timeline: [{ type: "change", action: "abandon", by: "client", reason: "" }] });
-      const { timeline } = v.parse(v.object({ timeline: v.tuple([v.object({ at: v.string() })]) }), shown);
-      expect(Date.parse(timeline[0].at)).toBeGreaterThanOrEqual(before);
-    } finally {
-      await own.close();
-    }
+    const key = freshKey();
+    const before = Date.now();
+    await scene.send({ method: "DELETE", path: addressOf("/hold/pay", key), headers: ALICE, body: null });
+    const { json } = await scene.ask("GET", `/records?key=${key}`);
+    const { records } = v.parse(v.object({ records: v.tuple([v.object({ id: v.string() })]) }), json);
+    const shown = (await scene.ask("GET", `/records/${records[0].id}`)).json;
+    expect(shown).toMatchObject({ timeline: [{ type: "change", action: "abandon", by: "client", reason: "" }] });
+    const { timeline } = v.parse(v.object({ timeline: v.tuple([v.object({ at: v.string() })]) }), shown);
+    expect(Date.parse(timeline[0].at)).toBeGreaterThanOrEqual(before);
   });
 
   it("of which no attempt took effect", async () => {
@@ -268,22 +262,6 @@ describe("a client gives its key up", () => {
     expect((await scene.send({ path: "/short/pay", key, headers: ALICE })).status).toBe(201);
   });
 
-  it("before the gateway is killed: what was answered 204 is not done after it, either", async () => {
-    const own = await startScene({}, [{ path: "/pay" }]);
-    const key = freshKey();
-    const gone = await own.send({ method: "DELETE", path: addressOf("/pay", key), headers: ALICE, body: null });
-    await own.gateway.kill9();
-    const again = await own.gateway.restart();
-    const late = await own.send({ path: "/pay", key, headers: ALICE });
-    expect([gone.status, jsonOf(late), await own.origin.effects(key)]).toMatchObject([
-      204,
-      { code: "key-abandoned" },
-      0,
-    ]);
-    await removeGateway(again);
-    await own.origin.close();
-  });
-
   it("while its request is sent at the same time: it is done or given up, never both", async () => {
     const both = await Promise.all(
       Array.from({ length: 40 }, async () => {
@@ -310,31 +288,6 @@ describe("a client gives its key up", () => {
     expect((await abandon("/hold/pay", key, BOB)).status).toBe(204);
     expect((await scene.send({ path: "/hold/pay", key, headers: ALICE })).status).toBe(201);
   });
-});
-
-it("a key of an older number of shards is found, and given up where its requests begin", async () => {
-  const own = await startScene({ shards: 1 }, [{ path: "/pay" }]);
-  const told = (key: string, method = "GET"): Promise<RawResponse> =>
-    own.send({ method, path: addressOf("/pay", key), headers: ALICE, body: null });
-  const [older, refused, fresh] = [freshKey(), freshKey(), freshKey()];
-  await own.send({ path: "/pay", key: older, headers: ALICE, behave: { status: 201 } });
-  await own.send({ path: "/pay", key: refused, headers: ALICE, behave: { status: 503, effect: false } });
-  await own.gateway.stop();
-  const IDEMPOTENCY = { origin: own.origin.url, shards: 3, previous_shards: [1] };
-  const again = await own.gateway.restart({ vars: { IDEMPOTENCY, ROUTES: [{ path: "/pay" }] } });
-  expect(jsonOf(await told(older))).toMatchObject({ state: "completed", status: 201 });
-  expect(jsonOf(await told(refused))).toMatchObject({ state: "not-done", safeNewKey: true });
-  expect([
-    (await told(older, "DELETE")).status,
-    (await told(refused, "DELETE")).status,
-    (await told(fresh, "DELETE")).status,
-  ]).toEqual([409, 204, 204]);
-  for (const key of [refused, fresh]) {
-    expect(jsonOf(await own.send({ path: "/pay", key, headers: ALICE }))).toMatchObject({ code: "key-abandoned" });
-    expect(await own.origin.effects(key)).toBe(0);
-  }
-  await removeGateway(again);
-  await own.origin.close();
 });
 
 describe("nobody else", () => {

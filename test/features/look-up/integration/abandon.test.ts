@@ -50,6 +50,16 @@ it("a key that was refused is given up under each name, whichever deployment is 
 });
 
 // feature: previous-shards begins
+it("a key of an older layout that is open is found there, and given up where its requests begin", async () => {
+  const all = new Deployments();
+  const [old, next] = [all.deploy(1), all.deploy(2, [1])];
+  const [known, fresh] = [crypto.randomUUID(), crypto.randomUUID()];
+  await old.send(known, "{}", CALLER);
+  expect([await giveUp(next, known), await giveUp(next, fresh)]).toEqual([409, 204]);
+  for (const deployment of [old, next]) expect(await deployment.send(fresh, "{}", CALLER)).toMatchObject(GIVEN_UP);
+  expect(all.calls).toHaveLength(1);
+});
+
 it("in an object that is closed meanwhile, where no record can be added", async () => {
   const all = new Deployments();
   all.origin = () => new Response("not now", { status: 503 });

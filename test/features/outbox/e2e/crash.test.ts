@@ -26,7 +26,7 @@ const STEPS = [
 
 let scene: OutboxScene;
 beforeAll(async () => {
-  scene = await startOutboxScene([{ name: "taken", url: (hook) => `${hook}/taken` }]);
+  scene = await startOutboxScene([{ name: "taken", url: (hook) => `${hook}/taken`, secret: ["NEW", "OLD"] }]);
 });
 afterAll(() => scene.close());
 
@@ -55,6 +55,7 @@ it(
     expect(subjects.size).toBe(sent);
     // A kill after an event was taken, and before its row was deleted, has sent it again.
     expect(lines.length).toBeGreaterThan(sent);
+    expect(lines.every(({ id, webhookId, verified }) => id === webhookId && verified.every(Boolean))).toBe(true);
   },
   KILLS * 240_000,
 );

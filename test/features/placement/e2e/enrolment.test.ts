@@ -4,7 +4,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, expect, it } from "vitest";
 import { isTable } from "../../../../src/kernel/config/table.ts";
-import { runOnceway } from "../../../support/command-line.ts";
+import { callOnceway } from "../../../support/command-line-here.ts";
 import { shardFiles } from "../../../support/e2e/shard-database.ts";
 import { clientOf } from "../../../support/e2e/scene.ts";
 import { ADMIN_TOKEN, askGateway, BASE, READ_TOKEN } from "../../../support/e2e/operator-scene.ts";
@@ -64,7 +64,7 @@ const READS = [
 /** Those of the gateway itself: of the operators, and of the totals. */
 const OWN_OBJECTS = 2;
 
-it("reads of an unused layout call no object of it", async () => {
+it("reads of an unused layout call no object of it, and with --all each", async () => {
   const { gateway } = await start();
   for (const path of READS) {
     const { status } = await ask(gateway, path);
@@ -78,13 +78,11 @@ it("reads of an unused layout call no object of it", async () => {
     unreachable: [],
     reason: `In force. Of its ${SHARDS} objects no client has used ${SHARDS}, which were not asked.`,
   });
-});
-
-it("reads of a layout with a hint call all objects, as before", async () => {
-  const { gateway } = await start({ location_hint: "weur" });
-  await ask(gateway, "/layouts");
+  const list = await callOnceway(["layouts", "list", "--all", "--url", gateway.url], { ONCEWAY_TOKEN: READ_TOKEN });
+  expect(list.stdout).toMatch(/^32 +32 +32 +0 +0 /m);
   expect(shardFiles(gateway).length).toBeGreaterThanOrEqual(SHARDS);
-  expect(await layoutOf(gateway)).toMatchObject({ unused: 0, open: SHARDS });
+  // Asked, they still have nothing, and are not asked again.
+  expect(await layoutOf(gateway)).toMatchObject({ unused: SHARDS, open: 0 });
 });
 
 it("an object is asked from its first key on, and shown with all that it has", async () => {
@@ -104,15 +102,6 @@ it("an object is asked from its first key on, and shown with all that it has", a
   const objects = shardFiles(gateway).length - OWN_OBJECTS;
   expect(await layoutOf(gateway)).toMatchObject({ unused: SHARDS - objects, open: objects });
   expect(objects).toBeLessThanOrEqual(21);
-});
-
-it("--all asks all", async () => {
-  const { gateway } = await start();
-  const list = await runOnceway(["layouts", "list", "--all", "--url", gateway.url], { ONCEWAY_TOKEN: READ_TOKEN });
-  expect(list.stdout).toMatch(/^32 +32 +32 +0 +0 /m);
-  expect(shardFiles(gateway).length).toBeGreaterThanOrEqual(SHARDS);
-  // Asked, they still have nothing, and are not asked again.
-  expect(await layoutOf(gateway)).toMatchObject({ unused: SHARDS, open: 0 });
 });
 
 it("objects with keys from before, by a deployment with a hint, are asked: all, and then those that have something", async () => {
@@ -155,29 +144,6 @@ function inRegister(gateway: Gateway, sql: string): number {
   }
   return files.length;
 }
-
-it("an object that is killed between its first key and its enrolment enrols later, without any request", async () => {
-  const { gateway, origin } = await start();
-  const client = clientOf(gateway.url);
-  // The register has its table from the first object's enrolment, and then takes no other.
-  expect((await client.send({ path: "/a", key: freshKey() })).status).toBe(201);
-  await expect.poll(() => layoutOf(gateway)).toMatchObject({ open: 1 });
-  const refuse = "CREATE TRIGGER refuse BEFORE INSERT ON enrolled BEGIN SELECT RAISE(FAIL, 'no room'); END";
-  expect(inRegister(gateway, refuse)).toBe(1);
-  const before = shardFiles(gateway).length;
-  let sent = 0;
-  while (shardFiles(gateway).length === before && sent < 100) {
-    expect((await client.send({ path: "/a", key: freshKey() })).status).toBe(201);
-    sent += 1;
-  }
-  await expect.poll(() => gateway.output()).toContain("an object could not enrol, and tries again");
-  await gateway.kill9();
-  expect(inRegister(gateway, "DROP TRIGGER refuse")).toBe(1);
-  const later = await gateway.restart();
-  running = { origin, gateway: later };
-  await expect.poll(() => layoutOf(later)).toMatchObject({ open: 2, unused: SHARDS - 2 });
-  expect(await listed(later)).toBe(1 + sent);
-});
 
 it("while the register does not answer all are asked", async () => {
   const { gateway } = await start();

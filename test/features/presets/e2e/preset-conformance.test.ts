@@ -3,10 +3,10 @@
 import { createServer, type Server } from "node:http";
 import { json } from "node:stream/consumers";
 import * as v from "valibot";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { startOnceway } from "../../../support/command-line.ts";
 import { freePort } from "../../../support/ports.ts";
-import { makeStateDir, startWorkerd } from "../../../support/gateway.ts";
+import { type Gateway, makeStateDir, startWorkerd } from "../../../support/gateway.ts";
 import { removeGateway, startGateway } from "../../../support/e2e/scene.ts";
 import { listen } from "../../../support/origin-server.ts";
 
@@ -19,51 +19,65 @@ const report = v.object({
   results: v.array(v.object({ id: v.string(), level: v.string(), result: v.string() })),
 });
 
-/** What did not pass: `life.24h failed`. */
-function notPassed(route: object, ...more: readonly string[]): Promise<readonly string[]> {
-  return conform("acp", "/checkout_sessions", route, more);
-}
+/** Each with a path, which the suite is told. All have one gateway, before the port on which the suite's origin listens. */
+const HELD = { unknown: "hold" };
+const ROUTES = {
+  "/acp": { preset: "acp", ...SHORT },
+  "/acp-short": { preset: "acp", ...SHORT, retention: RETENTION },
+  "/acp-held": { preset: "acp", ...HELD },
+  "/plain": HELD,
+  "/mcp": { preset: "mcp" },
+  "/ucp": { preset: "ucp", ...HELD },
+  "/ucp-mcp": { preset: "ucp-mcp", ...HELD },
+  "/adcp": { preset: "adcp", ...HELD },
+  "/adcp-short": { preset: "adcp", ...SHORT, retention: RETENTION },
+  "/plain-mcp": { ...HELD, key: "optional" },
+  "/ucp-signed": { preset: "ucp", ...HELD, scope: ["identity:platform", "path"] }, // feature: identities
+} as const;
 
-async function conform(
-  profile: string,
-  path: string,
-  route: object,
-  more: readonly string[] = [],
-): Promise<readonly string[]> {
-  const port = await freePort();
-  const gateway = await startWorkerd({
+let port: number;
+let gateway: Gateway;
+beforeAll(async () => {
+  port = await freePort();
+  gateway = await startWorkerd({
     stateDir: await makeStateDir(),
     vars: {
       IDEMPOTENCY: { origin: `http://127.0.0.1:${port}`, shards: 2 },
       // feature: identities begins
       IDENTITIES: { platform: { signature: { trust: [`http://127.0.0.1:${port}/platforms/*`] } } },
       // feature: identities ends
-      ROUTES: [{ path: `${path}/*`, ...route }],
+      ROUTES: Object.entries(ROUTES).flatMap(([path, route]) => [
+        { path, ...route },
+        { path: `${path}/*`, ...route },
+      ]),
     },
   });
-  try {
-    const where = ["--path", path, "--origin-port", String(port), "--profile", profile, "--json"];
-    const { stdout } = await startOnceway(["conformance", gateway.url, ...where, ...more]).outcome;
-    const { results } = v.parse(report, JSON.parse(stdout));
-    return results.filter(({ result }) => result !== "passed").map(({ id, result }) => `${id} ${result}`);
-  } finally {
-    await removeGateway(gateway);
-  }
+});
+afterAll(() => removeGateway(gateway));
+
+/** What did not pass: `life.24h failed`. */
+async function conform(
+  profile: string,
+  path: keyof typeof ROUTES,
+  ...more: readonly string[]
+): Promise<readonly string[]> {
+  const where = ["--path", path, "--origin-port", String(port), "--profile", profile, "--json"];
+  const { stdout } = await startOnceway(["conformance", gateway.url, ...where, ...more]).outcome;
+  const { results } = v.parse(report, JSON.parse(stdout));
+  return results.filter(({ result }) => result !== "passed").map(({ id, result }) => `${id} ${result}`);
 }
 
-it("passes whole with the preset, and with a short retention all but that it is a day", async () => {
-  expect(await notPassed({ preset: "acp", ...SHORT }, "--lock", SHORT.lock)).toEqual(["life.then-new skipped"]);
-  const short = { preset: "acp", ...SHORT, retention: RETENTION };
-  expect(await notPassed(short, "--retention", RETENTION, "--only", "life")).toEqual(["life.24h failed"]);
+it("ACP passes whole, and with a short retention all but that it is a day", async () => {
+  expect(await conform("acp", "/acp", "--lock", SHORT.lock)).toEqual(["life.then-new skipped"]);
+  expect(await conform("acp", "/acp-short", "--retention", RETENTION, "--only", "life")).toEqual(["life.24h failed"]);
 });
 
-it('lacks with unknown = "hold" the fresh attempt after a lost call, which a person decides', async () => {
-  const held = { preset: "acp", unknown: "hold" };
-  expect(await notPassed(held, "--lock", "2s")).toEqual(["lost.fresh failed", "life.then-new skipped"]);
+it('ACP lacks with unknown = "hold" the fresh attempt after a lost call, which a person decides', async () => {
+  expect(await conform("acp", "/acp-held", "--lock", "2s", "--only", "lost")).toEqual(["lost.fresh failed"]);
 });
 
-it("fails without the preset what the preset is for", async () => {
-  expect(await notPassed({ unknown: "hold" })).toEqual([
+it("ACP fails without the preset what the preset is for", async () => {
+  expect(await conform("acp", "/plain")).toEqual([
     "key.required failed",
     "equal.order failed",
     "equal.number failed",
@@ -83,18 +97,16 @@ it("fails without the preset what the preset is for", async () => {
   ]);
 });
 
-it("passes whole with the preset for MCP, in one line", async () => {
-  expect(await conform("mcp", "/mcp", { preset: "mcp" })).toEqual([]);
+it("MCP passes whole, in one line", async () => {
+  expect(await conform("mcp", "/mcp")).toEqual([]);
 });
 
-const HELD = { unknown: "hold" };
-
-it("passes whole with the preset for UCP; without it, four MUST fail", async () => {
+it("UCP passes whole; without the preset, five MUST fail", async () => {
   const unsigned = ["client", "again", "rotated", "wba", "missing", "digest", "coverage"].map(
     (name) => `sign.${name} skipped`,
   );
-  expect(await conform("ucp", "/checkout-sessions", { preset: "ucp", ...HELD })).toEqual(unsigned);
-  expect(await conform("ucp", "/checkout-sessions", HELD)).toEqual([
+  expect(await conform("ucp", "/ucp")).toEqual(unsigned);
+  expect(await conform("ucp", "/plain")).toEqual([
     "bytes.other failed",
     "body.shape failed",
     "key.required failed",
@@ -105,10 +117,9 @@ it("passes whole with the preset for UCP; without it, four MUST fail", async () 
 });
 
 // feature: identities begins
-it("passes whole where platforms are known by their signatures alone; where they are not, one gets the answer of another", async () => {
-  const signed = { preset: "ucp", ...HELD, scope: ["identity:platform", "path"] };
-  expect(await conform("ucp", "/checkout-sessions", signed, ["--signed"])).toEqual([]);
-  expect(await conform("ucp", "/checkout-sessions", { preset: "ucp", ...HELD }, ["--signed"])).toEqual([
+it("UCP passes whole where platforms are known by their signatures alone; where they are not, one gets the answer of another", async () => {
+  expect(await conform("ucp", "/ucp-signed", "--signed")).toEqual([]);
+  expect(await conform("ucp", "/ucp", "--signed", "--only", "sign")).toEqual([
     "sign.client failed",
     "sign.missing failed",
     "sign.digest failed",
@@ -117,20 +128,18 @@ it("passes whole where platforms are known by their signatures alone; where they
 });
 // feature: identities ends
 
-it("passes whole with the preset for UCP over MCP; without it, five MUST fail", async () => {
-  expect(await conform("ucp-mcp", "/mcp", { preset: "ucp-mcp", ...HELD })).toEqual([]);
-  const without = await conform("ucp-mcp", "/mcp", { ...HELD, key: "optional" });
+it("UCP over MCP passes whole; without the preset, five MUST fail", async () => {
+  expect(await conform("ucp-mcp", "/ucp-mcp")).toEqual([]);
+  const without = await conform("ucp-mcp", "/plain-mcp");
   expect(without).toHaveLength(5);
   expect(without).toContain("mcp.id failed");
 });
 
-it("passes whole with the preset for AdCP; without it, 13 MUST fail", async () => {
-  const skipped = ["caps.declared skipped", "expired skipped"];
-  expect(await conform("adcp", "/mcp", { preset: "adcp", ...HELD })).toEqual(skipped);
-  const without = await conform("adcp", "/mcp", { ...HELD, key: "optional" });
+it("AdCP passes whole; without the preset, 13 MUST fail", async () => {
+  expect(await conform("adcp", "/adcp")).toEqual(["caps.declared skipped", "expired skipped"]);
+  const without = await conform("adcp", "/plain-mcp");
   expect(without.filter((one) => one.endsWith("failed"))).toHaveLength(13);
-  const short = { preset: "adcp", ...SHORT, retention: RETENTION };
-  expect(await conform("adcp", "/mcp", short, ["--retention", RETENTION, "--only", "expired"])).toEqual([]);
+  expect(await conform("adcp", "/adcp-short", "--retention", RETENTION, "--only", "expired")).toEqual([]);
 });
 
 /** A seller whose media buys differ, and which knows nothing of keys. */
@@ -163,7 +172,7 @@ const toolCall = v.object({
 
 it("passes in front of a seller that is judged by its media buys, which by itself fails eight MUST", async () => {
   const { server, origin } = await startSeller();
-  const gateway = await startGateway(origin, { shards: 2 }, [{ path: "/mcp", preset: "adcp", ...HELD }]);
+  const before = await startGateway(origin, { shards: 2 }, [{ path: "/mcp", preset: "adcp", ...HELD }]);
   const buy = { idempotency_key: "{key}", account: { account_id: "one" }, packages: [{ budget: 100 }] };
   const other = { ...buy, packages: [{ budget: 101 }] };
   const call = ["--arguments", JSON.stringify(buy), "--other-arguments", JSON.stringify(other), "--json"];
@@ -172,10 +181,10 @@ it("passes in front of a seller that is judged by its media buys, which by itsel
     return v.parse(report, JSON.parse(stdout)).results.flatMap(({ id, result }) => (result === "failed" ? [id] : []));
   };
   try {
-    expect(await failedAt(gateway.url)).toEqual([]);
+    expect(await failedAt(before.url)).toEqual([]);
     expect(await failedAt(origin)).toHaveLength(8);
   } finally {
-    await removeGateway(gateway);
+    await removeGateway(before);
     server.closeAllConnections();
     server.close();
   }
