@@ -36,31 +36,19 @@ export interface OutboxScene {
   readonly origin: EffectsOrigin;
   /** Sends each key's request once more, and says what clients, origin, receiver and database have seen. */
   history(): Promise<readonly HistoryEvent[]>;
-  /** The receiver that runs now. */
-  readonly hook: () => Hook;
-  /** Starts a receiver on the same port and journal; close the other one first. */
-  restartHook(): Promise<void>;
+  readonly hook: Hook;
   /** SIGKILL to the gateway; `whileDown` is called before it starts again. */
   crash(whileDown?: () => void): Promise<void>;
-  /** Stops the gateway and starts it with other destinations. */
-  reconfigure(destinations: readonly SceneDestination[]): Promise<void>;
-  /** Sends a request with this key until its result is there; the time of the answer. */
-  complete(key: string): Promise<number>;
+  /** Sends a request with this key until its result is there. */
+  complete(key: string): Promise<void>;
   /** The ids of all completed records. */
   completed(): ReadonlySet<string>;
-  /** The events of a destination that the gateway still has. */
-  waiting(destination: string): readonly WaitingEvent[];
-  /** Until when a destination rests; `null`: it has not failed. */
-  restsUntil(destination: string): number | null;
+  /** How many events of a destination the gateway still has. */
+  waiting(destination: string): number;
   close(): Promise<void>;
 }
 
-export interface WaitingEvent {
-  readonly id: string;
-  readonly tries: number;
-}
-
-export async function startOutboxScene(destinations: readonly SceneDestination[], shards = 3): Promise<OutboxScene> {
+export async function startOutboxScene(destinations: readonly SceneDestination[]): Promise<OutboxScene> {
   const folder = await mkdtemp(join(tmpdir(), "onceway-outbox-"));
   const stateDir = join(folder, "state");
   const origin = await startEffects({
@@ -68,14 +56,13 @@ export async function startOutboxScene(destinations: readonly SceneDestination[]
     journal: join(folder, "origin.journal"),
     workMs: 5,
   });
-  const options = {
+  const hook = await startHook({
     port: await freePort(),
     journal: join(folder, "hook.journal"),
     secrets: [SECRETS.NEW, SECRETS.OLD],
-  };
-  let hook = await startHook(options);
-  const varsWith = (given: readonly SceneDestination[]): GatewayVars => varsOf(origin.url, hook.url, given, shards);
-  let gateway: Gateway = await startWorkerd({ stateDir, vars: varsWith(destinations), bindings: { ...SECRETS } });
+  });
+  const vars = varsOf(origin.url, hook.url, destinations);
+  let gateway: Gateway = await startWorkerd({ stateDir, vars, bindings: { ...SECRETS } });
   const recorded: HistoryEvent[] = [];
   const report = (event: HistoryEvent): void => void recorded.push(event);
   const client = new RecordingClient(() => gateway.url, report);
@@ -84,10 +71,7 @@ export async function startOutboxScene(destinations: readonly SceneDestination[]
     shardFiles({ stateDir }).flatMap((file) => rowsIn(file, columns, table, where));
   return {
     origin,
-    hook: () => hook,
-    async restartHook() {
-      hook = await startHook(options);
-    },
+    hook,
     async history() {
       for (const key of new Set(recorded.flatMap((event) => (event.type === "exchange" ? [event.key] : []))))
         await client.send(operationOf(key), true);
@@ -107,28 +91,15 @@ export async function startOutboxScene(destinations: readonly SceneDestination[]
       gateway = await gateway.restart();
       report({ type: "outage", kind: "killed", from, to: Date.now() });
     },
-    async reconfigure(given) {
-      await gateway.stop();
-      gateway = await gateway.restart({ vars: varsWith(given) });
-    },
     async complete(key) {
       await until(
         () => client.send(operationOf(key)),
         ({ ending }) => ending.kind === "answer" && (ending.status === 201 || ending.status === 200),
         COMPLETED_MS,
       );
-      return Date.now();
     },
     completed: () => new Set(rows("id", "records", "state = 'completed'").map(({ id }) => String(id))),
-    waiting: (destination) =>
-      rows("id, tries", "outbox", `destination = '${destination}'`).map(({ id, tries }) => ({
-        id: String(id),
-        tries: Number(tries),
-      })),
-    restsUntil(destination) {
-      const [rest] = rows("until", "resting", `destination = '${destination}'`);
-      return rest === undefined ? null : Number(rest["until"]);
-    },
+    waiting: (destination) => rows("id", "outbox", `destination = '${destination}'`).length,
     async close() {
       stopWatching();
       await Promise.all([origin.close(), hook.close(), gateway.stop()]);
@@ -147,11 +118,11 @@ function policyOf(destinations: readonly SceneDestination[]): RoutePolicy {
   return policyWith({ unknown: "verify", timeoutMs: TIMEOUT_MS, lockMs: LOCK_MS, publishes });
 }
 
-function varsOf(origin: string, hook: string, destinations: readonly SceneDestination[], shards: number): GatewayVars {
+function varsOf(origin: string, hook: string, destinations: readonly SceneDestination[]): GatewayVars {
   return {
     IDEMPOTENCY: {
       origin,
-      shards,
+      shards: 3,
       timeout: `${TIMEOUT_MS}ms`,
       lock: `${LOCK_MS}ms`,
       scope: ["none"],

@@ -35,16 +35,16 @@ const ROUTES = {
   "/ucp-signed": { preset: "ucp", ...HELD, scope: ["identity:platform", "path"] }, // feature: identities
 } as const;
 
-let port: number;
+let originPort: number;
 let gateway: Gateway;
 beforeAll(async () => {
-  port = await freePort();
+  originPort = await freePort();
   gateway = await startWorkerd({
     stateDir: await makeStateDir(),
     vars: {
-      IDEMPOTENCY: { origin: `http://127.0.0.1:${port}`, shards: 2 },
+      IDEMPOTENCY: { origin: `http://127.0.0.1:${originPort}`, shards: 2 },
       // feature: identities begins
-      IDENTITIES: { platform: { signature: { trust: [`http://127.0.0.1:${port}/platforms/*`] } } },
+      IDENTITIES: { platform: { signature: { trust: [`http://127.0.0.1:${originPort}/platforms/*`] } } },
       // feature: identities ends
       ROUTES: Object.entries(ROUTES).flatMap(([path, route]) => [
         { path, ...route },
@@ -61,7 +61,7 @@ async function conform(
   path: keyof typeof ROUTES,
   ...more: readonly string[]
 ): Promise<readonly string[]> {
-  const where = ["--path", path, "--origin-port", String(port), "--profile", profile, "--json"];
+  const where = ["--path", path, "--origin-port", String(originPort), "--profile", profile, "--json"];
   const { stdout } = await startOnceway(["conformance", gateway.url, ...where, ...more]).outcome;
   const { results } = v.parse(report, JSON.parse(stdout));
   return results.filter(({ result }) => result !== "passed").map(({ id, result }) => `${id} ${result}`);
