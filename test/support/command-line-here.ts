@@ -26,7 +26,7 @@ export async function callOnceway(
   isCalled = true;
   const printed = { stdout: "", stderr: "" };
   const into = (stream: "stdout" | "stderr", end: string) => (piece: unknown) => {
-    printed[stream] += `${String(piece)}${end}`;
+    printed[stream] += `${piece instanceof Uint8Array ? Buffer.from(piece).toString() : String(piece)}${end}`;
     return true;
   };
   const spies = [

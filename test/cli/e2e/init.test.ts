@@ -12,7 +12,7 @@ import { wranglerToml } from "../../../src/cli/init-file.ts";
 import { USUAL } from "../../../src/cli/init-plan.ts";
 import { askWhatIsMissing } from "../../../src/cli/init-questions.ts";
 import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
-import { runOnceway } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { spawnWrangler } from "../../support/wrangler.ts";
 
 let folder = "";
@@ -28,11 +28,11 @@ const ANSWERS = [...ORIGIN, "--near", "enam", "--route", "/v1/payments/*", "--ro
 describe("the written file", () => {
   it("passes the check and a deployment's dry run", async () => {
     const file = join(folder, "deployable.toml");
-    const written = await runOnceway(["init", file, ...ANSWERS, "--name", "pay-gateway"]);
+    const written = await callOnceway(["init", file, ...ANSWERS, "--name", "pay-gateway"]);
     expect(written).toMatchObject({ code: 0, stderr: "" });
     expect(written.stdout).toContain(`npx wrangler deploy --config ${file}`);
 
-    const checked = await runOnceway(["check", file]);
+    const checked = await callOnceway(["check", file]);
     expect(checked).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(/^note\[origin-placeholder\][^]*\n1 note\n$/),
@@ -51,17 +51,17 @@ describe("the written file", () => {
 
   it("is a whole project where a folder is named, and no file that is there is overwritten", async () => {
     const project = join(folder, "project");
-    const made = await runOnceway(["init", project, ...ANSWERS]);
+    const made = await callOnceway(["init", project, ...ANSWERS]);
     expect(made).toMatchObject({ code: 0, stderr: "" });
     expect(await readFile(join(project, "src/index.ts"), "utf8")).toContain('from "onceway/worker"');
     expect((await stat(join(project, ".dev.vars"))).mode & 0o777).toBe(0o600);
-    const checked = await runOnceway(["check", join(project, "wrangler.toml")]);
+    const checked = await callOnceway(["check", join(project, "wrangler.toml")]);
     expect(checked).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(/^note\[origin-placeholder\][^]*\n1 note\n$/),
     });
     await rm(join(project, "wrangler.toml"));
-    const refused = await runOnceway(["init", project, ...ANSWERS]);
+    const refused = await callOnceway(["init", project, ...ANSWERS]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toContain("src/index.ts already exists");
   });
@@ -93,12 +93,12 @@ describe("a project with a wrangler.jsonc", () => {
     const program =
       'import { createOnceway } from "onceway";\nexport { KeyShard } from "onceway";\nexport default createOnceway();\n';
     await writeFile(join(project, "src/shop.ts"), program);
-    const refused = await runOnceway(["init", project, ...ANSWERS]);
+    const refused = await callOnceway(["init", project, ...ANSWERS]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toContain('"class_name": "KeyShard"');
     expect(await readFile(file, "utf8")).toBe(OWN);
 
-    const made = await runOnceway(["init", project, ...ANSWERS, "--force"]);
+    const made = await callOnceway(["init", project, ...ANSWERS, "--force"]);
     expect(made).toMatchObject({ code: 0, stderr: "" });
     expect(made.stdout).toContain("src/shop.ts was left as it is");
     expect(await readFile(join(project, "src/shop.ts"), "utf8")).toBe(program);
@@ -106,19 +106,19 @@ describe("a project with a wrangler.jsonc", () => {
     for (const line of OWN.split("\n").filter((one) => !one.includes("flags"))) expect(text).toContain(line);
     expect(text).toContain('\t"durable_objects": {');
     expect(await readdir(project)).not.toContain("wrangler.toml");
-    expect(await runOnceway(["check", file])).toMatchObject({
+    expect(await callOnceway(["check", file])).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("/v1/orders/:id"),
     });
     // Once more adds nothing.
-    await runOnceway(["init", project, ...ANSWERS, "--force"]);
+    await callOnceway(["init", project, ...ANSWERS, "--force"]);
     expect(await readFile(file, "utf8")).toBe(text);
   });
 
   it("may have one written alone, which passes the check and a deployment's dry run", async () => {
     const file = join(folder, "deployable.jsonc");
-    expect(await runOnceway(["init", file, ...ANSWERS])).toMatchObject({ code: 0, stderr: "" });
-    expect(await runOnceway(["check", file])).toMatchObject({
+    expect(await callOnceway(["init", file, ...ANSWERS])).toMatchObject({ code: 0, stderr: "" });
+    expect(await callOnceway(["check", file])).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("fine, 2 protected"),
     });
@@ -131,7 +131,7 @@ describe("a project with a wrangler.jsonc", () => {
   it("is not touched if it is not valid", async () => {
     const project = await mkdtemp(join(folder, "invalid-"));
     await writeFile(join(project, "wrangler.jsonc"), '{ "name": shop }');
-    const refused = await runOnceway(["init", project, ...ANSWERS, "--force"]);
+    const refused = await callOnceway(["init", project, ...ANSWERS, "--force"]);
     expect(refused).toMatchObject({
       code: 2,
       stdout: "",
@@ -155,7 +155,7 @@ describe("refusals", () => {
     await mkdir(dirname(join(project, name)), { recursive: true });
     await writeFile(join(project, name), text);
     for (const force of [[], ["--force"]]) {
-      const refused = await runOnceway(["init", project, ...ANSWERS, ...force]);
+      const refused = await callOnceway(["init", project, ...ANSWERS, ...force]);
       // Without --force an existing file is shown what it lacks, if that can be said.
       if (force.length === 0 && refused.code === 1) continue;
       expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(reported) });
@@ -168,7 +168,7 @@ describe("refusals", () => {
   it("makes no wrangler.toml below a wrangler.json, which Wrangler would read instead", async () => {
     const above = await mkdtemp(join(folder, "json-"));
     await writeFile(join(above, "wrangler.json"), "{}");
-    const refused = await runOnceway(["init", join(above, "gateway"), ...ANSWERS]);
+    const refused = await callOnceway(["init", join(above, "gateway"), ...ANSWERS]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toMatch(
       /Wrangler would read .*wrangler\.json instead of a wrangler\.toml in .*gateway: run npx onceway init/,
@@ -179,11 +179,11 @@ describe("refusals", () => {
   it("does not overwrite a file, unless --force is given", async () => {
     const file = join(folder, "mine.toml");
     await writeFile(file, "mine");
-    const refused = await runOnceway(["init", file, ...ANSWERS, "--yes"]);
+    const refused = await callOnceway(["init", file, ...ANSWERS, "--yes"]);
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toContain("--force");
     expect(await readFile(file, "utf8")).toBe("mine");
-    expect(await runOnceway(["init", file, ...ANSWERS, "--force"])).toMatchObject({ code: 0 });
+    expect(await callOnceway(["init", file, ...ANSWERS, "--force"])).toMatchObject({ code: 0 });
     expect(await readFile(file, "utf8")).toMatch(/^name = "onceway-init-[a-z0-9]+"$/m);
   });
 });

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operatorClient } from "../../../src/cli/operator-client.ts";
 import { summarySchema } from "../../../src/operator/record-schema.ts";
 import { readPages } from "../../../src/cli/read-pages.ts";
-import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import type { CommandOutcome } from "../../support/command-line.ts";
 import { callOnceway } from "../../support/command-line-here.ts";
 import { type Gateway, makeStateDir, startWorkerd } from "../../support/gateway.ts";
 import { freshKey, headerValue } from "../../support/http.ts";
@@ -159,9 +159,8 @@ describe("show", () => {
     const key = freshKey();
     await origin.behave({ key }, { status: 201, body: "\u0001stored, no newline" });
     await client.send({ path: `/pay/${key}`, key });
-    const env = { ONCEWAY_URL: gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
     const stdout = "\u0001stored, no newline";
-    expect(await runOnceway(["records", "show", "--key", key, "--body"], env)).toEqual({ code: 0, stdout, stderr: "" });
+    expect(await onceway("records", "show", "--key", key, "--body")).toEqual({ code: 0, stdout, stderr: "" });
   });
 
   it("asks which record is meant when a key has records in two scopes", async () => {

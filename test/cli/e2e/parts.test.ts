@@ -6,6 +6,7 @@ import { json } from "node:stream/consumers";
 import * as v from "valibot";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 
 const UNTIL = "2026-11-23T03:12:40.118Z";
 const NO_MORE = 'The list has grown too much. Begin again with the same until and "without" a cursor.';
@@ -41,8 +42,10 @@ beforeEach(() => {
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
   const { port } = v.parse(v.object({ port: v.number() }), server.address());
-  const env = { ONCEWAY_URL: `http://127.0.0.1:${port}`, ONCEWAY_TOKEN: "t".repeat(32), NO_COLOR: "1" };
-  return runOnceway([...args, "--reason", "not in the ledger"], env, "Bearer anna\n");
+  const env = { ONCEWAY_URL: `http://127.0.0.1:${port}`, ONCEWAY_TOKEN: "t".repeat(32) };
+  const all = [...args, "--reason", "not in the ledger"];
+  // It reads the caller's credential from its standard input.
+  return args[0] === "callers" ? runOnceway(all, env, "Bearer anna\n") : callOnceway(all, env);
 }
 
 const PART = {
