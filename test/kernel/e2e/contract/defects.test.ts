@@ -1,11 +1,12 @@
 // Defects that shipped in other implementations, each as one test that would have caught it. Those that need a crash, or time to pass:
-// defects-of-time.test.ts. Those that a guarantee or a problem names: guarantees.test.ts (simultaneous requests, another caller) and
-// problems.test.ts (another query, a response too large to keep).
+// defects-of-time.test.ts. Those that a guarantee names: guarantees.test.ts (simultaneous requests, another caller, another query, a client
+// that leaves, the quoted form of a key). Responses of an unusual kind, or without a body: bodies/bytes-forms.test.ts, bodies/bytes.test.ts and
+// bodies/heads.test.ts; too large to keep: bodies/bytes-not-kept.test.ts.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freshKey, type HeaderPair, headerValue } from "../../../support/http.ts";
+import { freshKey, headerValue } from "../../../support/http.ts";
 import { expectFirstAnswer, expectProblem, expectReplay } from "../../../support/e2e/problem.ts";
-import { type Scene, startScene, until } from "../../../support/e2e/scene.ts";
+import { type Scene, startScene } from "../../../support/e2e/scene.ts";
 
 let scene: Scene;
 beforeAll(async () => {
@@ -52,10 +53,6 @@ describe("concurrent duplicates", () => {
   });
 });
 
-function marks(response: { readonly headers: readonly HeaderPair[] }): number {
-  return headerValue(response, "idempotent-replayed") === "true" ? 1 : 0;
-}
-
 it("a waiter that times out does not release the owner's lock", async () => {
   const message = { path: "/impatient/owner", key: freshKey(), behave: { status: 201, hold: true, body: "owner's" } };
   const owner = scene.send(message);
@@ -94,48 +91,6 @@ describe("bodies read as text", () => {
     expectProblem(other, { code: "key-reused", status: 422, retryable: false, echo: key });
     expect(await scene.origin.effects(key)).toBe(1);
   });
-});
-
-describe("a response of an unusual kind stays protected", () => {
-  it.each([
-    [
-      "streamed in chunks",
-      { status: 200, chunks: ["one, ", { text: "two, ", pauseMs: 50 }, { text: "three", pauseMs: 50 }] },
-    ],
-    [
-      "a stream of events",
-      { status: 200, headers: [["Content-Type", "text/event-stream"]], chunks: ["data: 1\n\n", "data: 2\n\n"] },
-    ],
-    ["binary", { status: 200, headers: [["Content-Type", "image/png"]], bodyBase64: BINARY.toString("base64") }],
-    ["of unknown type", { status: 200, headers: [["Content-Type", "x/y; z"]], body: "?" }],
-    ["half a megabyte", { status: 200, body: "0123456789abcdef".repeat(32_768) }],
-  ] satisfies [string, Parameters<Scene["origin"]["behave"]>[1]][])(
-    "replays a response that is %s",
-    async (_what, script) => {
-      const message = { path: "/reject/kind", key: freshKey() };
-      await scene.origin.behave({ key: message.key }, script);
-      const first = await scene.send(message);
-      expectFirstAnswer(first, 200);
-      expect(first.complete).toBe(true);
-      expectReplay(await scene.send(message), first);
-      expect(await scene.origin.effects(message.key)).toBe(1);
-    },
-  );
-});
-
-it.each([
-  ["200 with no bytes", { status: 200 }],
-  ["200 with a chunked body of no bytes", { status: 200, chunked: true }],
-  ["201 with no bytes", { status: 201, body: "" }],
-  ["204", { status: 204 }],
-  ["304", { status: 304 }],
-])("an empty body is an answer too: %s is replayed without another run", async (_what, behave) => {
-  const message = { path: "/reject/empty", key: freshKey(), behave };
-  const first = await scene.send(message);
-  expectFirstAnswer(first, behave.status);
-  expect(first.body).toHaveLength(0);
-  expectReplay(await scene.send(message), first);
-  expect(await scene.origin.effects(message.key)).toBe(1);
 });
 
 it("201 stays 201 with its Location and ETag, and Set-Cookie goes to the first client only", async () => {
@@ -186,44 +141,4 @@ it("a reused key is reported as such while the first request still runs, not as 
     expectFirstAnswer(await first, 201);
     expect(await scene.origin.effects(message.key)).toBe(1);
   }
-});
-
-describe("a client that leaves", () => {
-  it("loses nothing while the origin works: the attempt continues and its result is kept", async () => {
-    const message = { path: "/reject/gone", key: freshKey(), behave: { status: 201, hold: true, body: "kept" } };
-    const leaving = scene.open(message);
-    await scene.origin.arrived(message.key);
-    leaving.reset();
-    await expect(leaving.response).rejects.toThrow();
-    await scene.origin.release(message.key);
-    const replay = await until(async () => {
-      const response = await scene.send(message);
-      return response.status === 409 ? null : response;
-    }, "the result");
-    expect([replay.status, replay.body.toString(), marks(replay)]).toEqual([201, "kept", 1]);
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
-
-  it("loses nothing while the answer's body arrives", async () => {
-    const behave = { status: 200, chunks: ["first, ", "second"], holdBody: 1 };
-    const message = { path: "/wait/gone", key: freshKey(), behave };
-    const leaving = scene.open(message);
-    await scene.origin.arrived(message.key);
-    leaving.reset();
-    const retry = scene.send(message);
-    await scene.origin.release(message.key);
-    const replay = await retry;
-    expect([replay.status, replay.body.toString(), marks(replay)]).toEqual([200, "first, second", 1]);
-    expect((await scene.origin.requests(message.key)).map(({ cutOff }) => cutOff)).toEqual([false]);
-  });
-});
-
-it("the quoted and the bare form of a key name one record, and each is echoed in its own form", async () => {
-  const key = freshKey();
-  const bare = await scene.send({ path: "/reject/forms", key });
-  const quoted = await scene.send({ path: "/reject/forms", key: `"${key}"` });
-  expect([headerValue(bare, "idempotency-key"), headerValue(quoted, "idempotency-key")]).toEqual([key, `"${key}"`]);
-  expect([marks(bare), marks(quoted)]).toEqual([0, 1]);
-  expect(quoted.body.equals(bare.body)).toBe(true);
-  expect(await scene.origin.effects(key)).toBe(1);
 });

@@ -1,9 +1,9 @@
-// The guarantees G1 to G8 (docs/guarantees.md), each against the whole gateway under `wrangler dev`, in front of an origin in its own
+// The guarantees G1 to G8 (docs/guarantees.md), each against the whole gateway on workerd, in front of an origin in its own
 // process that counts its effects. The tests never infer from an answer what the origin did.
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeStateDir, startWranglerDev } from "../../../support/gateway.ts";
+import { makeStateDir, startWorkerd } from "../../../support/gateway.ts";
 import type { Gateway } from "../../../support/gateway.ts";
 import { endpoint, freshKey, headerValue, openRequest, rawRequest } from "../../../support/http.ts";
 import type { RawResponse } from "../../../support/http.ts";
@@ -19,6 +19,7 @@ import {
   until,
   untilNotInFlight,
 } from "../../../support/e2e/guarantees-client.ts";
+import { expectProblem, expectRetryAfter } from "../../../support/e2e/problem.ts";
 import { newRows, readLedgers } from "../../../support/e2e/guarantees-ledger.ts";
 
 const LOCK_MS = 2_500;
@@ -52,7 +53,7 @@ let gateway: Gateway;
 beforeAll(async () => {
   origin = await startOrigin();
   const vars = { IDEMPOTENCY: { origin: origin.url, shards: 4 }, ROUTES };
-  gateway = await startWranglerDev({ vars, stateDir: await makeStateDir() });
+  gateway = await startWorkerd({ vars, stateDir: await makeStateDir() });
 });
 afterAll(async () => {
   await gateway.stop();
@@ -234,10 +235,11 @@ describe("G2 First answer wins", () => {
     expect(await origin.effects(key)).toBe(1);
   });
 
-  it("treats the quoted and the bare form of a key as the same key", async () => {
+  it("treats the quoted and the bare form of a key as the same key, and echoes each as it came", async () => {
     const key = freshKey();
     const bare = await send(gateway.url, { path: "/exact", key });
     const quoted = await send(gateway.url, { path: "/exact", key: `"${key}"` });
+    expect([bare, quoted].map((one) => headerValue(one, "idempotency-key"))).toEqual([key, `"${key}"`]);
     expect(isReplay(quoted)).toBe(true);
     expect(quoted.body).toEqual(bare.body);
     expect(await origin.effects(key)).toBe(1);
@@ -370,19 +372,24 @@ describe("G5 The client may leave", () => {
   });
 });
 
-/** How a lost answer ends: with a problem or, if its first bytes were already sent, by breaking off. */
-function ending(response: RawResponse): string | null {
-  return response.complete ? problemCode(response) : "broken transfer";
+/** How a lost answer ends: with a problem, with an answer of the origin's, or, if its first bytes were already sent, by breaking off. */
+function expectLost(response: RawResponse, key: string, endings: readonly string[], retryable: boolean): void {
+  const code = response.complete ? (problemCode(response) ?? "the origin's") : "broken transfer";
+  expect(endings).toContain(code);
+  if (!code.startsWith("origin-")) return;
+  expectProblem(response, { code, status: code === "origin-timeout" ? 504 : 502, retryable, echo: key });
+  if (retryable) expectRetryAfter(response, LOCK_MS / 1_000 + 1);
 }
 
 describe.concurrent("G6 Never two by guess", () => {
   /** How each may end. Whether an answer has begun when its body breaks off depends on the time between the two. */
-  const losses: readonly (readonly [string, Behaviour, readonly (string | null)[]])[] = [
+  const losses: readonly (readonly [string, Behaviour, readonly string[]])[] = [
+    ["the request is read", { drop: "after-read" }, ["origin-dropped"]],
     ["the connection breaks", { drop: "after-effect" }, ["origin-dropped"]],
     ["the body is cut short", { status: 201, body: "cut", drop: "mid-body" }, ["origin-dropped", "broken transfer"]],
     ["the origin does not answer in time", { status: 201, delayMs: 3 * LOCK_MS }, ["origin-timeout"]],
     ["the body stalls", { status: 201, chunks: ["a", { text: "b", pauseMs: 3 * LOCK_MS }] }, ["broken transfer"]],
-    ["the origin's own gateway gives up", { status: 504, body: "proxy" }, [null]],
+    ["the origin's own gateway gives up", { status: 504, body: "proxy" }, ["the origin's"]],
   ];
 
   it.each(losses)("holds the key after %s: no second effect, and outcome-unknown", async (_name, loss, endings) => {
@@ -391,14 +398,15 @@ describe.concurrent("G6 Never two by guess", () => {
     await origin.behave({ key }, { sequence: [loss, { status: 201 }] });
     const sentAt = Date.now();
     const first = await send(gateway.url, call);
-    expect(endings).toContain(ending(first));
-    if (problemCode(first) !== null) expect(problemOf(first).retryable).toBe(false);
+    expectLost(first, key, endings, false);
+    expect(headerValue(first, "idempotency-expires")).toBeNull();
     // Before and after the end of the lock.
     const answers: RawResponse[] = [];
     while (Date.now() < sentAt + LOCK_MS + 300) answers.push(await send(gateway.url, call));
     answers.push(await send(gateway.url, call));
-    expect(new Set(answers.map(problemCode))).toEqual(new Set(["outcome-unknown"]));
-    expect(answers.every((answer) => !problemOf(answer).retryable)).toBe(true);
+    for (const answer of answers) {
+      expectProblem(answer, { code: "outcome-unknown", status: 409, retryable: false, echo: key });
+    }
     expect(await origin.requests(key)).toHaveLength(1);
     expect(await origin.effects(key)).toBe(1);
   });
@@ -410,9 +418,7 @@ describe.concurrent("G6 Never two by guess", () => {
       const call = { path: "/retry", key };
       await origin.behave({ key }, { sequence: [loss, { status: 201, body: "second" }] });
       const sentAt = Date.now();
-      const first = await send(gateway.url, call);
-      expect(endings).toContain(ending(first));
-      if (problemCode(first) !== null) expect(problemOf(first).retryable).toBe(true);
+      expectLost(await send(gateway.url, call), key, endings, true);
       const answer = await untilNotInFlight(gateway.url, call, LOCK_MS + SLACK_MS);
       expect(answer.body.toString()).toBe("second");
       const attempts = await origin.requests(key);
@@ -492,11 +498,14 @@ describe("G7 Nobody else's answer", () => {
     await send(gateway.url, { path: "/exact", key });
     const answers = await Promise.all([
       send(gateway.url, { path: "/exact", key, body: "other" }),
+      send(gateway.url, { path: "/exact", key, body: "" }),
       send(gateway.url, { path: "/exact?other", key }),
       send(gateway.url, { path: "/exact", key, method: "PATCH" }),
       send(gateway.url, { path: "/reject", key }),
     ]);
-    expect(answers.map(problemCode)).toEqual(answers.map(() => "key-reused"));
+    for (const answer of answers) {
+      expectProblem(answer, { code: "key-reused", status: 422, retryable: false, echo: key });
+    }
     expect(answers.map(everything).join()).not.toContain(MARKER);
     expect(await origin.requests(key)).toHaveLength(1);
   });
@@ -596,7 +605,7 @@ describe("G8 No key is stuck forever", () => {
     await origin.behave({ key }, { sequence: [stuck, { status: 201 }] });
     const sentAt = Date.now();
     const answer = await send(gateway.url, { path: "/retry", key });
-    expect(ending(answer)).toBe(code);
+    expectLost(answer, key, [code], true);
     expect(Date.now() - sentAt).toBeLessThan(TIMEOUT_MS + SLACK_MS);
     expect((await untilNotInFlight(gateway.url, { path: "/retry", key }, LOCK_MS + SLACK_MS)).status).toBe(201);
     await origin.release(key);

@@ -1,10 +1,10 @@
-// The settings of a route, each by its effect on the client or the origin: which header carries the key, what the origin
-// receives of it, its scope, what makes two requests the same, and how long an answer lives.
+// The settings of a route whose effect is on the wire: which header carries the key, what the origin receives of it, bytes of a scope that
+// are no text, and how long an answer lives. What each setting names and compares: unit/config/changes.test.ts.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freshKey, type HeaderPair, headerValue, type RawResponse } from "../../../support/http.ts";
+import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { expectFirstAnswer, expectProblem, expectReplay } from "../../../support/e2e/problem.ts";
-import { type Message, type Scene, startScene, until } from "../../../support/e2e/scene.ts";
+import { type Scene, startScene, until } from "../../../support/e2e/scene.ts";
 
 const RETENTION_MS = 3_000;
 
@@ -18,19 +18,9 @@ beforeAll(async () => {
     { path: "/forward/same-step/*", forward_key: "charge" },
     { path: "/scope/header/*", scope: ["header:X-Tenant"] },
     { path: "/scope/cookie/*", scope: ["cookie:session"] },
-    { path: "/scope/both/*", scope: ["header:X-Tenant", "cookie:session"] },
-    { path: "/scope/none/*", scope: ["none"] },
-    { path: "/scope/ip/*", scope: ["ip"] },
-    { path: "/print/json/*", fingerprint: { body: "json" } },
-    { path: "/print/none/*", fingerprint: { body: "none" } },
-    { path: "/print/headers/*", fingerprint: { headers: ["X-Api-Version", "Content-Type"] } },
-    { path: "/format/pattern/*", key_format: { pattern: "^[a-z]+$" } },
-    { path: "/format/length/*", key_format: { min: 4, max: 6 } },
-    { path: "/put/*", methods: ["PUT"] },
     { path: "/optional/*", key: "optional" },
     { path: "/conflict/*", key_reused_status: 409 },
     { path: "/lists/*", refused: [500], ambiguous: [], unknown: "hold" },
-    { path: "/classes/*", refused: ["5xx"], ambiguous: [502], unknown: "hold" },
     { path: "/brief/*", timeout: "2s", lock: "2500ms", retention: `${RETENTION_MS}ms` },
   ]);
 });
@@ -47,11 +37,6 @@ async function sentToOrigin(path: string, names: readonly string[]): Promise<rea
 
 const KEY_HEADERS = ["idempotency-key", "x-request-key"];
 
-async function expectReused(message: Message & { readonly key: string }): Promise<void> {
-  const response = await scene.send(message);
-  expectProblem(response, { code: "key-reused", status: 422, retryable: false, echo: message.key });
-}
-
 describe("headers: the names that may carry the key", () => {
   it("each of them names the same record", async () => {
     const [key, path] = [freshKey(), `/alias/${freshKey()}`];
@@ -61,16 +46,6 @@ describe("headers: the names that may carry the key", () => {
     expectReplay(await scene.send({ path, key }), first);
     expectReplay(await scene.send({ path, key, headers: [["X-Request-Key", key]] }), first);
     expect(await sentToOrigin(path, KEY_HEADERS)).toEqual([`x-request-key: ${key}`]);
-  });
-
-  it("two equal keys in different forms count as one, two different keys are refused", async () => {
-    const [key, path] = [freshKey(), `/alias/${freshKey()}`];
-    expectFirstAnswer(await scene.send({ path, key, headers: [["X-Request-Key", `"${key}"`]] }), 201);
-    const response = await scene.send({ path, key, headers: [["X-Request-Key", freshKey()]] });
-    expectProblem(response, { code: "key-invalid", status: 400, retryable: false, echo: null });
-    const broken = await scene.send({ path, key, headers: [["X-Request-Key", '"unfinished']] });
-    expectProblem(broken, { code: "key-invalid", status: 400, retryable: false, echo: null });
-    expect(await sentToOrigin(path, ["x-none"])).toEqual([]);
   });
 });
 
@@ -110,25 +85,6 @@ it("one step on two routes never sends the same key for two operations: a key ha
 });
 
 describe("scope: whose key it is", () => {
-  const tenant = (name: string): HeaderPair => ["X-Tenant", name];
-  const session = (name: string): HeaderPair => ["Cookie", `other=1; session=${name}`];
-
-  it.each<[string, string, readonly HeaderPair[], readonly HeaderPair[]]>([
-    ["a header", "header", [tenant("one")], [tenant("two")]],
-    ["a cookie", "cookie", [session("one")], [session("two")]],
-    ["a header and a cookie, by which is which", "both", [tenant("s")], [session("s")]],
-    ["the client's address", "ip", [["CF-Connecting-IP", "192.0.2.1"]], [["CF-Connecting-IP", "192.0.2.2"]]],
-  ])("tells callers apart by %s", async (_what, kind, mine, theirs) => {
-    const message = { path: `/scope/${kind}/x`, key: freshKey() };
-    const first = await scene.send({ ...message, headers: mine });
-    const other = await scene.send({ ...message, headers: theirs });
-    expectFirstAnswer(first, 201);
-    expectFirstAnswer(other, 201);
-    expectReplay(await scene.send({ ...message, headers: mine }), first);
-    expectReplay(await scene.send({ ...message, headers: theirs }), other);
-    expect(await scene.origin.effects(message.key)).toBe(2);
-  });
-
   // Bytes beyond ASCII that are invalid UTF-8 (RFC 9110, section 5.5, obs-text): whether they are distinguished or refused, one
   // caller never gets another's answer.
   it.each([
@@ -142,98 +98,6 @@ describe("scope: whose key it is", () => {
     expect(headerValue(other, "idempotent-replayed")).toBeNull();
     expect(other.body.toString()).not.toContain("the first caller's");
   });
-
-  it("never mistakes the value of one part for that of another", async () => {
-    const key = freshKey();
-    const value = "192.0.2.9";
-    const messages: Message[] = [
-      { path: "/scope/header/x", key, headers: [tenant(value)] },
-      { path: "/scope/cookie/x", key, headers: [session(value)] },
-      { path: "/scope/ip/x", key, headers: [["CF-Connecting-IP", value]] },
-      { path: "/scope/none/x", key },
-    ];
-    // One record for two of them would make the second a reuse of the first one's key.
-    for (const message of messages) expectFirstAnswer(await scene.send(message), 201);
-    expect(await scene.origin.effects(key)).toBe(messages.length);
-  });
-
-  it.each<[string, string, readonly HeaderPair[], readonly HeaderPair[]]>([
-    ["another header", "header", [tenant("one")], [tenant("one"), ["Authorization", "Bearer other"]]],
-    ["another cookie", "cookie", [session("one")], [["Cookie", "session=one; more=2"]]],
-    ["any caller where there is none", "none", [["Authorization", "Bearer one"]], [["Authorization", "Bearer two"]]],
-  ])("does not tell callers apart by %s", async (_what, kind, one, other) => {
-    const message = { path: `/scope/${kind}/x`, key: freshKey() };
-    const first = await scene.send({ ...message, headers: one });
-    expectReplay(await scene.send({ ...message, headers: other }), first);
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
-});
-
-describe("fingerprint: what makes two requests the same", () => {
-  it("bytes: every byte of the body counts, and no header does", async () => {
-    const message = { path: "/forward/client/print", key: freshKey(), body: '{"a":1}' };
-    const first = await scene.send({ ...message, headers: [["X-Trace", "1"]] });
-    expectReplay(await scene.send({ ...message, headers: [["X-Trace", "2"]] }), first);
-    await expectReused({ ...message, body: '{"a":1} ' });
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
-
-  it("json: its spelling does not count, its value does", async () => {
-    const message = { path: "/print/json/same", key: freshKey() };
-    const first = await scene.send({ ...message, body: '{"a":1,"b":[10,"é"]}' });
-    expectReplay(await scene.send({ ...message, body: '{ "b": [1e1, "\\u00e9"],\n"a": 1.0 }' }), first);
-    await expectReused({ ...message, body: '{"a":1,"b":[11,"é"]}' });
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
-
-  it("none: the body does not count, but path and query do", async () => {
-    const message = { path: "/print/none/x", key: freshKey() };
-    const first = await scene.send({ ...message, body: "one" });
-    expectReplay(await scene.send({ ...message, body: "two" }), first);
-    await expectReused({ ...message, path: "/print/none/y" });
-    await expectReused({ ...message, path: "/print/none/x?y" });
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
-
-  it("headers: the named ones count, and are not confused with each other", async () => {
-    const message = { path: "/print/headers/x", key: freshKey() };
-    const first = await scene.send({ ...message, headers: [["X-Api-Version", "2"]] });
-    expectReplay(
-      await scene.send({
-        ...message,
-        headers: [
-          ["x-api-version", "2"],
-          ["X-Other", "1"],
-        ],
-      }),
-      first,
-    );
-    await expectReused({ ...message, headers: [["X-Api-Version", "3"]] });
-    await expectReused({ ...message, headers: [["Content-Type", "2"]] });
-    await expectReused(message);
-    expect(await scene.origin.effects(message.key)).toBe(1);
-  });
-});
-
-it.each([
-  ["pattern", "letters", true],
-  ["pattern", "LETTERS", false],
-  ["length", "abcdefg", false],
-])("key_format: by its %s, a key %s is taken: %s", async (kind, key, isTaken) => {
-  const path = `/format/${kind}/${freshKey()}`;
-  const response = await scene.send({ path, key });
-  if (isTaken) expectFirstAnswer(response, 201);
-  else expectProblem(response, { code: "key-invalid", status: 400, retryable: false, echo: null });
-  expect((await scene.origin.requests()).filter((request) => request.path === path)).toHaveLength(isTaken ? 1 : 0);
-});
-
-it("methods: only the named ones are protected", async () => {
-  const put = { method: "PUT", path: "/put/x", key: freshKey() };
-  const first = await scene.send(put);
-  expectReplay(await scene.send(put), first);
-  const post = { ...put, method: "POST", key: freshKey() };
-  for (const response of [await scene.send(post), await scene.send(post)]) expectPassed(response, "ignored");
-  expect([await scene.origin.effects(put.key), await scene.origin.effects(post.key)]).toEqual([1, 2]);
 });
 
 it("key = optional: a request without a key passes, one with a key is protected, a bad key is refused", async () => {
@@ -279,21 +143,6 @@ it("refused and ambiguous: a route's lists replace the defaults", async () => {
     expectReplay(await scene.send(message), first);
     expect(await scene.origin.effects(message.key)).toBe(1);
   }
-});
-
-it("refused and ambiguous: a class is all its statuses but those that the other list names", async () => {
-  const key = freshKey();
-  const sequence = [{ status: 500 }, { status: 599 }, { status: 201 }];
-  const refused = { path: `/classes/${key}`, key, behave: { sequence } };
-  for (const { status } of sequence) expectFirstAnswer(await scene.send(refused), status);
-  const doubtful = { path: "/classes/named", key: freshKey(), behave: { status: 502 } };
-  expect((await scene.send(doubtful)).status).toBe(502);
-  expectProblem(await scene.send(doubtful), {
-    code: "outcome-unknown",
-    status: 409,
-    retryable: false,
-    echo: doubtful.key,
-  });
 });
 
 it("retention: an answer is replayed until it expires, as Idempotency-Expires says, and then the key is new", async () => {
