@@ -133,7 +133,7 @@ export class DueRequests {
   first(lane: number, now: EpochMs, limit: number): readonly RecordId[] {
     return this.#sql
       .exec<{ id: string }>(
-        `SELECT id FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ? AND start_at <= ? ORDER BY start_at LIMIT ?`,
+        `SELECT id FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ? AND start_at <= ? ORDER BY start_at LIMIT +?`,
         lane,
         now,
         limit,
@@ -164,7 +164,7 @@ export class DueRequests {
     if (!this.#mayWait) return 0;
     return this.#sql
       .exec<{ n: number }>(
-        "SELECT count(*) AS n FROM (SELECT 1 FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL LIMIT ?)",
+        "SELECT count(*) AS n FROM (SELECT 1 FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL LIMIT +?)",
         limit,
       )
       .one().n;
@@ -181,7 +181,7 @@ export class DueRequests {
   #next(lane: number, without: ReadonlySet<RecordId>): readonly number[] {
     return this.#sql
       .exec<{ id: string; at: number }>(
-        `SELECT id, start_at AS at FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ? ORDER BY start_at LIMIT ?`,
+        `SELECT id, start_at AS at FROM records INDEXED BY records_waiting WHERE start_at IS NOT NULL AND ${LANE} = ? ORDER BY start_at LIMIT +?`,
         lane,
         without.size + 1,
       )
@@ -222,7 +222,7 @@ export class WaitingVerifications {
   first(route: string, limit: number): readonly WaitingVerification[] {
     return this.#sql
       .exec<{ id: string; verify_at: number }>(
-        "SELECT id, verify_at FROM records INDEXED BY records_to_ask WHERE verify_at IS NOT NULL AND route = ? ORDER BY verify_at LIMIT ?",
+        "SELECT id, verify_at FROM records INDEXED BY records_to_ask WHERE verify_at IS NOT NULL AND route = ? ORDER BY verify_at LIMIT +?",
         route,
         limit,
       )

@@ -102,7 +102,7 @@ export class ExpiredRecords {
     const most = Math.min(limit, this.#atOnce);
     const found = this.#sql
       .exec<ErasableRow>(
-        `SELECT ${RECORD_COLUMNS}, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, request IS NOT NULL AS asks, ifnull(octet_length(request_body), ${MAX_MESSAGE_BYTES}) AS request_bytes FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT ?`,
+        `SELECT ${RECORD_COLUMNS}, body_number AS body, ifnull(chunks, 0) AS chunks, ifnull(body_bytes, 0) AS bytes, ifnull(octet_length(ifnull(headers, head)), 0) AS head_bytes, ifnull(kept > 0 AND body IS NULL AND chunks = 0, 0) AS remote, request IS NOT NULL AS asks, ifnull(octet_length(request_body), ${MAX_MESSAGE_BYTES}) AS request_bytes FROM records ${FIRST_CHUNKS} WHERE ${IS_AT_REST} AND records.number < ${numberAfter("?")} ORDER BY records.number LIMIT +?`,
         lastExpired(now),
         most,
       )

@@ -132,7 +132,7 @@ export class RecordList {
   oldestUnknown(now: EpochMs): EpochMs | null {
     const { oldest } = this.#sql
       .exec<{ oldest: number | null }>(
-        "SELECT min(started_at) AS oldest FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ? LIMIT ?)",
+        "SELECT min(started_at) AS oldest FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ? LIMIT +?)",
         now,
         MAX_COUNTED,
       )
@@ -146,7 +146,7 @@ export class RecordList {
       this.#sql
         // Newest first, so that expired records are read last.
         .exec<{ n: number; looked: number }>(
-          `SELECT count(*) AS looked, count(*) FILTER (WHERE expires_at > ?) AS n FROM (SELECT expires_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND number >= ${numberAfter("?")} ORDER BY number DESC LIMIT ?)`,
+          `SELECT count(*) AS looked, count(*) FILTER (WHERE expires_at > ?) AS n FROM (SELECT expires_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = ? AND number >= ${numberAfter("?")} ORDER BY number DESC LIMIT +?)`,
           now,
           state,
           lastExpired(now),
@@ -199,7 +199,7 @@ export class RecordList {
       const most = bound - looked;
       const some = this.#sql
         .exec<Tally & Record<string, SqlStorageValue>>(
-          `SELECT count(*) AS looked, count(*) FILTER (WHERE verdict = ${MATCHES}) AS matched, count(*) FILTER (WHERE verdict = ${DUE}) AS due FROM (SELECT ${verdictOn(query)} AS verdict FROM ${source} LIMIT ?11)`,
+          `SELECT count(*) AS looked, count(*) FILTER (WHERE verdict = ${MATCHES}) AS matched, count(*) FILTER (WHERE verdict = ${DUE}) AS due FROM (SELECT ${verdictOn(query)} AS verdict FROM ${source} LIMIT +?11)`,
           ...valuesOf(query, slots, now),
           most === Infinity ? UNBOUNDED : most,
         )
@@ -215,7 +215,7 @@ export class RecordList {
     return sources.flatMap((source) =>
       this.#sql
         .exec<ListRow>(
-          `SELECT ${COLUMNS} FROM ${source} WHERE ${verdictOn(query)} = ${DUE} LIMIT ?11`,
+          `SELECT ${COLUMNS} FROM ${source} WHERE ${verdictOn(query)} = ${DUE} LIMIT +?11`,
           ...valuesOf(query, slots, now),
           UNBOUNDED,
         )
@@ -232,7 +232,7 @@ export class RecordList {
     return sources.flatMap((source) =>
       this.#sql
         .exec<ListRow>(
-          `SELECT ${COLUMNS} FROM records WHERE number IN (SELECT records.number FROM ${source} WHERE ${rest}${verdictOn(query)} = ${MATCHES} ORDER BY started_at ${order}, id ${order} LIMIT ?11)`,
+          `SELECT ${COLUMNS} FROM records WHERE number IN (SELECT records.number FROM ${source} WHERE ${rest}${verdictOn(query)} = ${MATCHES} ORDER BY started_at ${order}, id ${order} LIMIT +?11)`,
           ...valuesOf(query, slots, now),
           limit + 1,
           ...last,

@@ -152,7 +152,7 @@ export class AuditLogStore {
   #signIns(by: string, now: EpochMs): number {
     const { signIns } = this.#sql
       .exec<{ signIns: number }>(
-        "SELECT count(*) AS signIns FROM (SELECT operator, action, at FROM audit ORDER BY number DESC LIMIT ?) WHERE operator = ? AND action = 'sign-in' AND at > ?",
+        "SELECT count(*) AS signIns FROM (SELECT operator, action, at FROM audit ORDER BY number DESC LIMIT +?) WHERE operator = ? AND action = 'sign-in' AND at > ?",
         MAX_LOOKED_AT,
         by,
         now - HOUR_MS,
@@ -172,7 +172,7 @@ export class AuditLogStore {
     let looked = 0;
     let last = 0;
     const rows = this.#sql.exec<Row>(
-      `SELECT ${COLUMNS} FROM audit WHERE number < ? ORDER BY number DESC LIMIT ?`,
+      `SELECT ${COLUMNS} FROM audit WHERE number < ? ORDER BY number DESC LIMIT +?`,
       before ?? Number.MAX_SAFE_INTEGER,
       MAX_LOOKED_AT,
     );

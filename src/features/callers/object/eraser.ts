@@ -200,7 +200,7 @@ export class RecordScan {
   slice({ expiryBucket, slot }: RowLocation, limit: number): ScanSlice {
     const rows = this.#sql
       .exec<LocationColumns & LabelRow>(
-        `SELECT ${LOCATION_COLUMNS}, id, ${LABEL_COLUMNS} FROM records WHERE number >= ${NUMBER} ORDER BY number LIMIT ?`,
+        `SELECT ${LOCATION_COLUMNS}, id, ${LABEL_COLUMNS} FROM records WHERE number >= ${NUMBER} ORDER BY number LIMIT +?`,
         expiryBucket,
         slot,
         limit,

@@ -66,10 +66,10 @@ const PLACES = [
   `FROM records WHERE ${IS_IN_FLIGHT}`,
   "FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown')",
 ];
-const COUNT_QUERIES = PLACES.map((place) => `SELECT count(*) AS looked FROM (SELECT 1 ${place} LIMIT ?)`);
+const COUNT_QUERIES = PLACES.map((place) => `SELECT count(*) AS looked FROM (SELECT 1 ${place} LIMIT +?)`);
 const OPEN_QUERIES = PLACES.map(
   (place) =>
-    `SELECT route, state, started_at, expires_at, history FROM records WHERE number IN (SELECT number FROM (SELECT number, route ${place} LIMIT ?) WHERE route >= 'claims:' AND route < 'claims;')`,
+    `SELECT route, state, started_at, expires_at, history FROM records WHERE number IN (SELECT number FROM (SELECT number, route ${place} LIMIT +?) WHERE route >= 'claims:' AND route < 'claims;')`,
 );
 
 interface OpenRow extends Record<string, SqlStorageValue> {

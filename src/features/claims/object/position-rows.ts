@@ -83,7 +83,7 @@ export class PositionRows {
     const { route: from, stream, partition } = after ?? { route: route ?? "", stream: "", partition: -1 };
     return this.#tables.sql
       .exec<PositionRow & { route: string; stream: string; partition: number }>(
-        `SELECT route, stream, partition, next, done, claimed FROM positions WHERE (route, stream, partition) > (?1, ?2, ?3)${route === null ? "" : " AND route = ?5"} ORDER BY route, stream, partition LIMIT ?4`,
+        `SELECT route, stream, partition, next, done, claimed FROM positions WHERE (route, stream, partition) > (?1, ?2, ?3)${route === null ? "" : " AND route = ?5"} ORDER BY route, stream, partition LIMIT +?4`,
         from,
         stream,
         partition,

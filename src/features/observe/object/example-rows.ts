@@ -53,7 +53,7 @@ export class ExampleRows {
     if (!this.#exists) return [];
     return this.#tables.sql
       .exec<{ example: string }>(
-        "SELECT example FROM sighting_examples WHERE day >= ? ORDER BY number DESC LIMIT ?",
+        "SELECT example FROM sighting_examples WHERE day >= ? ORDER BY number DESC LIMIT +?",
         Math.floor(at / DAY_MS),
         MOST_SHOWN,
       )

@@ -137,7 +137,7 @@ export class SightingRows {
     const from = this.#cursor ?? "";
     const rows = this.#exists
       ? sql
-          .exec<SightingRow>("SELECT * FROM sightings WHERE id > ? ORDER BY id LIMIT ?", from, LOOKED_AT_ONCE)
+          .exec<SightingRow>("SELECT * FROM sightings WHERE id > ? ORDER BY id LIMIT +?", from, LOOKED_AT_ONCE)
           .toArray()
       : [];
     // One that a clock that was ahead has written would stay for as long as it was ahead.

@@ -110,7 +110,7 @@ export class AlertRows {
     const isOldFrom = now - STILL_UNKNOWN_MS;
     const { old, oldest, next } = this.#tables.sql
       .exec<{ old: number; oldest: number | null; next: number | null }>(
-        "SELECT total(started_at <= ?1) AS old, min(started_at) AS oldest, min(CASE WHEN started_at > ?1 THEN started_at END) AS next FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ?2 LIMIT ?3)",
+        "SELECT total(started_at <= ?1) AS old, min(started_at) AS oldest, min(CASE WHEN started_at > ?1 THEN started_at END) AS next FROM (SELECT started_at FROM records INDEXED BY records_open WHERE state IN ('failed', 'unknown') AND state = 'unknown' AND expires_at > ?2 LIMIT +?3)",
         isOldFrom,
         now,
         MAX_COUNTED,

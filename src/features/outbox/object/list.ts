@@ -97,7 +97,7 @@ export class OutboxList {
       for (const { lane } of this.#outbox.lanes(destination)) {
         const rows = this.#tables.sql
           .exec<EventRowLocation & Record<string, SqlStorageValue>>(
-            `SELECT destination, lane, due, seq, id FROM (SELECT destination, lane, due, seq, id, set_at FROM outbox WHERE destination = ?1 AND lane = ?2 AND due > ?3 AND due < ?4 ORDER BY due DESC, seq DESC LIMIT ${MOST_COMPARED}) WHERE set_at > ?3 ORDER BY due, seq LIMIT ?5`,
+            `SELECT destination, lane, due, seq, id FROM (SELECT destination, lane, due, seq, id, set_at FROM outbox WHERE destination = ?1 AND lane = ?2 AND due > ?3 AND due < ?4 ORDER BY due DESC, seq DESC LIMIT ${MOST_COMPARED}) WHERE set_at > ?3 ORDER BY due, seq LIMIT +?5`,
             destination,
             lane,
             now,
@@ -141,7 +141,7 @@ export class OutboxList {
   ): readonly SeenEvent[] {
     return this.#tables.sql
       .exec<Row>(
-        "SELECT id, record, due, seq, tries, since, last FROM outbox WHERE destination = ?1 AND lane = ?2 AND (due, seq) > (?3, ?4) AND due < ?5 ORDER BY due, seq LIMIT ?6",
+        "SELECT id, record, due, seq, tries, since, last FROM outbox WHERE destination = ?1 AND lane = ?2 AND (due, seq) > (?3, ?4) AND due < ?5 ORDER BY due, seq LIMIT +?6",
         name,
         lane,
         after.due,
@@ -191,7 +191,7 @@ export class OutboxList {
     for (const { lane } of this.#outbox.lanes(destination)) {
       const one = this.#tables.sql
         .exec<{ n: number; oldest: number | null }>(
-          "SELECT count(*) AS n, min(since) AS oldest FROM (SELECT since FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? LIMIT ?)",
+          "SELECT count(*) AS n, min(since) AS oldest FROM (SELECT since FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? LIMIT +?)",
           destination,
           lane,
           from,
@@ -225,7 +225,7 @@ export class OutboxList {
     const places: EventRowLocation[] = [];
     for (const { lane } of this.#outbox.lanes(destination)) {
       const rows = this.#tables.sql.exec<{ destination: string; lane: number; due: number; seq: number; id: string }>(
-        "SELECT destination, lane, due, seq, id FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT ?",
+        "SELECT destination, lane, due, seq, id FROM outbox WHERE destination = ? AND lane = ? AND due >= ? AND due < ? ORDER BY due, seq LIMIT +?",
         destination,
         lane,
         from,

@@ -32,7 +32,7 @@ export class OwnedEvents {
     if (!this.#outbox.exists) return [];
     const rows = this.#sql
       .exec<OwnedRow>(
-        "SELECT destination, lane, due, seq, id, record, key FROM outbox WHERE (destination, lane, due, seq) > (?1, ?2, ?3, ?4) ORDER BY destination, lane, due, seq LIMIT ?5",
+        "SELECT destination, lane, due, seq, id, record, key FROM outbox WHERE (destination, lane, due, seq) > (?1, ?2, ?3, ?4) ORDER BY destination, lane, due, seq LIMIT +?5",
         after?.destination ?? "",
         after?.lane ?? 0,
         after?.due ?? 0,

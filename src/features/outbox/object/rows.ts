@@ -155,7 +155,7 @@ export class OutboxRows {
     const unreadable: Row[] = [];
     // Read one by one: the size of the next one is not known before.
     const rows = this.#sql.exec<Row>(
-      `SELECT ${COLUMNS} FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT ?4`,
+      `SELECT ${COLUMNS} FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT +?4`,
       destination,
       lane,
       now,
@@ -183,7 +183,7 @@ export class OutboxRows {
   leastTried(destination: string, lane: number, now: EpochMs): StoredEvent[] {
     return this.#sql
       .exec<Row>(
-        `SELECT ${COLUMNS} FROM outbox WHERE (destination, lane, due, seq) IN (SELECT ?1, ?2, due, seq FROM (SELECT due, seq, tries FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT ?4) ORDER BY tries, due, seq LIMIT 1)`,
+        `SELECT ${COLUMNS} FROM outbox WHERE (destination, lane, due, seq) IN (SELECT ?1, ?2, due, seq FROM (SELECT due, seq, tries FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT +?4) ORDER BY tries, due, seq LIMIT 1)`,
         destination,
         lane,
         now,
@@ -211,7 +211,7 @@ export class OutboxRows {
   ): readonly EventRowLocation[] {
     return this.#sql
       .exec<Pick<Row, keyof EventRowLocation | "since" | "tries">>(
-        "SELECT destination, lane, due, seq, id, since, tries FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT ?4",
+        "SELECT destination, lane, due, seq, id, since, tries FROM outbox WHERE destination = ?1 AND lane = ?2 AND due <= ?3 ORDER BY due, seq LIMIT +?4",
         destination,
         lane,
         now,
@@ -236,7 +236,7 @@ export class OutboxRows {
     for (const { lane, death } of this.lanes(destination)) {
       if (death === null || death > until) continue;
       erased += this.#sql.exec(
-        "DELETE FROM outbox WHERE (destination, lane, due, seq) IN (SELECT destination, lane, due, seq FROM outbox WHERE destination = ?1 AND lane = ?2 AND due >= ?3 AND due <= ?4 ORDER BY due LIMIT ?5)",
+        "DELETE FROM outbox WHERE (destination, lane, due, seq) IN (SELECT destination, lane, due, seq FROM outbox WHERE destination = ?1 AND lane = ?2 AND due >= ?3 AND due <= ?4 ORDER BY due LIMIT +?5)",
         destination,
         lane,
         DEAD,
