@@ -1,5 +1,4 @@
-// What stands between the floor and the gateway: the floor, the steps above it (floor/steps.ts), other ways to take the
-// dearest of them (floor/ways.ts), and the gateway, in interleaved rounds. `npm run bench -- ladder [--rounds 5] [--seconds 2] [--warm-up 12]`; `test/bench/install.sh` once before.
+// What stands between the floor and the gateway: the floor, the steps above it (floor/steps.ts), and the gateway, in interleaved rounds. `npm run bench -- ladder [--rounds 5] [--seconds 2] [--warm-up 12]`; `test/bench/install.sh` once before.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,7 +20,6 @@ const { values: options } = parseArgs({
   },
 });
 
-const WAYS = ["rpc", "stream", "whole"];
 const STEPS = ["parts", "identity", "deadline", "record", "headers"];
 
 const stateDir = await mkdtemp("/dev/shm/onceway-ladder-");
@@ -42,7 +40,6 @@ async function variant(name: string, vars: object, main?: string): Promise<Varia
 
 try {
   const variants = [await variant("floor", {}, "floor/index.ts")];
-  for (const way of WAYS) variants.push(await variant(`parts by ${way}`, { WAY: way }, "floor/ways.ts"));
   for (const [at, name] of STEPS.entries())
     variants.push(await variant(`+ ${name}`, { STEP: at + 1 }, "floor/steps.ts"));
   variants.push(await variant("the gateway", {}));

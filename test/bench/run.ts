@@ -70,11 +70,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--only NAME,NAME] [--rounds N]",
     run: () => import("./runtime-calls.ts"),
   },
-  profile: {
-    measures: "* where the processor time goes",
-    options: "[--replay] [--path PATH] [--main FILE] [--seconds N] [--save FILE.cpuprofile]",
-    run: () => import("./profile.ts"),
-  },
   streams: {
     measures: "memory, and the time to a stream's first byte",
     options: "[--short] [--tmpfs] [--only TEXT] [--json FILE]",
@@ -118,11 +113,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     options: "[--short | --full] [--records N] [--state DIR] [--tmpfs] [--json FILE]",
     run: () => import("./records/volume.ts"),
   },
-  erase: {
-    measures: "how long a shard is held while it erases, by the size of the bodies",
-    options: "[--short] [--only BYTES] [--tmpfs] [--json FILE]",
-    run: () => import("./records/erase.ts"),
-  },
   slices: {
     measures: "how long one turn of the alarm erases, by the size of the bodies",
     options: "[--records N] [--tmpfs]",
@@ -135,10 +125,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     run: () => import(beside("../features/callers/bench/forget.ts")),
   },
   // feature: callers ends
-  alarm: {
-    measures: "what an alarm costs with 10,000 attempts in flight",
-    run: () => import(beside("records/loader/alarm.ts")),
-  },
   rows: {
     measures: "what a look-up costs, by the size of the rows that it looks among",
     options: "[--records N] [--bytes N,N] [--json FILE]",
