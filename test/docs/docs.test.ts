@@ -295,7 +295,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
     'verify("/checkout_sessions/cs_1/complete", "--data", "{}")',
   ],
   'npx onceway try --queue orders --data \'{"id":"try-1","amount":5}\' --yes': [
-    "test/features/queues/e2e/try.test.ts",
+    "test/features/queues/e2e/wrangler.test.ts",
     '"try", "--queue"',
   ],
   "npm run check-config": ["test/check.ts", "src/cli/onceway.ts"],

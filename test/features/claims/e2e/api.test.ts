@@ -82,7 +82,6 @@ describe("a consumer", () => {
 });
 
 describe("a position", () => {
-  const at = (offset: number) => ({ position: { stream: "orders/eu", partition: 3, offset } });
   const read = (query: string, token = BILLING_TOKEN) =>
     scene.ask(`billing/positions?${query}`, undefined, { method: "GET", token });
 
@@ -99,35 +98,6 @@ describe("a position", () => {
     expect(records).toMatchObject([{ route: "claims:billing", state: "started" }]);
     const seen = await (await fetch(`${scene.gateway().url}/_onceway/records/${records[0]?.id}`, { headers })).text();
     expect(seen).toContain('"holder":"node-7","position":{"stream":"mail","partition":0,"offset":90,"previous":null}');
-  });
-
-  it("moves with completions, past no open offset, and survives a crash and a change of the layout", async () => {
-    const own = await startClaimScene();
-    const next = async (): Promise<string> =>
-      (await own.ask("billing/positions?stream=orders/eu&partition=3", undefined, { method: "GET" })).text;
-    const [five, six] = [freshClaim(), freshClaim()];
-    expect(await next()).toBe('{"stream":"orders/eu","partition":3,"next":null}');
-    await own.ask("billing", {
-      claims: [
-        { ...five, ...at(5) },
-        { ...six, ...at(6) },
-      ],
-    });
-    await own.ask("billing/complete", { claims: [{ ...owner(six), ...at(6) }] });
-    expect(await next()).toContain('"next":5');
-    await own.crash({ shards: 3, previous_shards: [4] });
-    const done = await own.ask("billing/complete", { claims: [{ ...owner(five), ...at(5) }] });
-    expect(done.claims).toEqual([{ state: "settled" }]);
-    expect(await next()).toContain('"next":7');
-    const seven = freshClaim();
-    await own.ask("billing", { claims: [{ ...seven, ...at(7) }] });
-    expect(await next()).toContain('"next":7');
-    await own.ask("billing/complete", { claims: [{ ...owner(seven), ...at(7) }] });
-    expect(await next()).toContain('"next":8');
-    expect((await own.ask("billing", { claims: [{ ...freshClaim(five.key), ...at(5) }] })).claims).toMatchObject([
-      { state: "completed" },
-    ]);
-    await own.close();
   });
 
   it.each(["", "partition=0", "stream=orders&partition=-1", "stream=orders&partition=x"])(
@@ -276,29 +246,5 @@ describe("a request that is refused whole", () => {
     expect(answer.status).toBe(405);
     expect(answer.headers.get("allow")).toBe("POST");
     expect((await scene.ask("billing", { claims: [good] })).claims).toMatchObject([{ state: "granted", attempt: 1 }]);
-  });
-});
-
-describe("a change of the layout", () => {
-  it("loses no claim and no result, and grants no key twice", async () => {
-    const own = await startClaimScene();
-    const [held, done, fresh] = [freshClaim(), freshClaim(), freshClaim()];
-    await own.ask("billing", { claims: [held, done] });
-    await own.ask("billing/complete", { claims: [{ ...owner(done), result: 1 }] });
-    await own.crash({ shards: 3, previous_shards: [4] });
-    const again = await own.ask("billing", { claims: [held, done, fresh].map(({ key }) => freshClaim(key)) });
-    expect(again.claims).toMatchObject([
-      { state: "in-flight" },
-      { state: "completed", result: 1 },
-      { state: "granted" },
-    ]);
-    expect((await own.ask("billing/extend", { claims: [owner(held)] })).claims).toMatchObject([{ state: "granted" }]);
-    expect((await own.ask("billing/complete", { claims: [owner(held)] })).claims).toEqual([{ state: "settled" }]);
-    // A deployment that does not know of the change follows it.
-    await own.crash({ shards: 4 });
-    expect((await own.ask("billing", { claims: [freshClaim(fresh.key)] })).claims).toMatchObject([
-      { state: "in-flight" },
-    ]);
-    await own.close();
   });
 });

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, type HeaderPair, headerValue, type RawResponse } from "../../../support/http.ts";
-import { type Message, removeGateway, type Scene, startScene } from "../../../support/e2e/scene.ts";
+import { type Message, type Scene, startScene } from "../../../support/e2e/scene.ts";
 
 const ADMIN_TOKEN = "an-operators-token-of-forty-characters-or-so";
 const MEMBERS = { digest: ["json:/order_id", "json:/amount"], window: "10m" };
@@ -245,17 +245,12 @@ describe("who asks about such a key", () => {
 });
 
 it("operators find such a key by its text, see where it comes from, and count it; so does the log", async () => {
-  const own = await startScene({ log: "all", shards: 1 }, [{ path: "/pay", ...REPLAY }]);
-  await own.gateway.stop();
-  const vars = {
-    IDEMPOTENCY: { origin: own.origin.url, log: "all", shards: 1 },
-    ROUTES: [
-      { path: "/pay", ...REPLAY },
-      { path: "/sealed", ...REPLAY, encrypt_responses: true },
-    ],
-  };
+  const routes = [
+    { path: "/pay", ...REPLAY },
+    { path: "/sealed", ...REPLAY, encrypt_responses: true },
+  ];
   const bindings = { ADMIN_TOKEN, ENCRYPTION_SECRET: "a-secret-of-more-than-thirty-two-characters" };
-  const gateway = await own.gateway.restart({ vars, bindings });
+  const own = await startScene({ log: "all", shards: 1 }, routes, bindings);
   const operator: readonly HeaderPair[] = [["Authorization", `Bearer ${ADMIN_TOKEN}`]];
   const read = (path: string): Promise<RawResponse> =>
     own.send({ method: "GET", path: `/_onceway${path}`, headers: operator, body: null });
@@ -282,7 +277,6 @@ it("operators find such a key by its text, see where it comes from, and count it
   expect(jsonOf(await read("/records?route=%2Fsealed"))).toMatchObject({
     records: [{ encrypted: true, request: { fromContent: true } }],
   });
-  await expect.poll(() => gateway.output().split('"keySource":"content"').length - 1).toBe(5);
-  await removeGateway(gateway);
-  await own.origin.close();
+  await expect.poll(() => own.gateway.output().split('"keySource":"content"').length - 1).toBe(5);
+  await own.close();
 });

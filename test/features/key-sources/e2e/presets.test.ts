@@ -144,16 +144,16 @@ const APIS: Readonly<Record<string, Send>> = {
     ),
 };
 
+let scene: Scene;
+beforeAll(async () => {
+  scene = await startScene({ shards: 2, timeout: "2s", lock: "2500ms" }, [...webhooks.ROUTES, ...apis.ROUTES]);
+});
+afterAll(() => scene.close());
+
 describe.each([
   ["webhooks", webhooks, WEBHOOKS],
   ["APIs", apis, APIS],
 ])("the routes of %s", (_name, vars, senders) => {
-  let scene: Scene;
-  beforeAll(async () => {
-    scene = await startScene({ ...vars.IDEMPOTENCY, shards: 2 }, vars.ROUTES);
-  });
-  afterAll(() => scene.close());
-
   const bodiesAt = async (path: string): Promise<readonly string[]> => {
     const requests = await scene.origin.requests();
     return requests
@@ -189,12 +189,6 @@ it("are loose for themselves alone: another route of their gateway is as strict 
 });
 
 describe("webhooks of several senders, some of which the handler does not accept", () => {
-  let scene: Scene;
-  beforeAll(async () => {
-    scene = await startScene({ shards: 2, timeout: "2s", lock: "2500ms" }, webhooks.ROUTES);
-  });
-  afterAll(() => scene.close());
-
   it("never share a key, whatever one sender puts into it", async () => {
     const keyOf = async (path: string, message: Omit<Message, "path">): Promise<string> => {
       const answer = await scene.send({ path, ...message });
