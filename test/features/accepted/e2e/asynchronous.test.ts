@@ -81,32 +81,6 @@ describe("a request whose client prefers an early answer", () => {
     expect([status(retry), retry.body.equals(bytes)]).toEqual(["201 replayed", true]);
     expect(await scene.origin.effects(key)).toBe(1);
   });
-
-  it("has its result at once if it comes while the client waits", async () => {
-    const key = freshKey();
-    const response = await scene.send({ path: "/prefer/now", key, headers: [["Prefer", "respond-async, wait=10"]] });
-    expect(status(response)).toBe("201 first");
-  });
-
-  it("has it as ever where the route or the client does not want it otherwise", async () => {
-    const answers = await Promise.all([
-      scene.send({ path: "/prefer/plain", key: freshKey() }),
-      scene.send({ path: "/never/1", key: freshKey(), headers: [ASYNC] }),
-      scene.send({ path: "/always/1", key: freshKey() }),
-    ]);
-    expect(answers.map(status)).toEqual(["201 first", "201 first", "202 accepted"]);
-  });
-
-  it("reaches the origin without that preference, and with all others", async () => {
-    const key = freshKey();
-    const prefer = ["Prefer", "respond-async, return=minimal"] as const;
-    const monitor = monitorOf(await scene.send({ path: "/prefer/minimal", key, headers: [prefer, ALICE] }));
-    await look(monitor, "GET", ALICE, ["Prefer", "wait=10"]);
-    const [request] = await scene.origin.requests(key);
-    expect(request?.headers.filter(([name]) => name.toLowerCase() === "prefer")).toEqual([
-      [expect.stringMatching(/^prefer$/i), "return=minimal"],
-    ]);
-  });
 });
 
 function anonymous(response: RawResponse): Omit<RawResponse, "body"> & { readonly body: string } {
@@ -114,20 +88,6 @@ function anonymous(response: RawResponse): Omit<RawResponse, "body"> & { readonl
 }
 
 describe("a monitor", () => {
-  it("says the same of no record, of another caller's, and of one with other content", async () => {
-    const key = freshKey();
-    const accepted = await scene.send({ path: "/always/mine", key, headers: [ALICE] });
-    const monitor = monitorOf(accepted);
-    expect(status(await look(monitor, "GET", ALICE, ["Prefer", "wait=10"]))).toBe("201 replayed");
-    const unknown = await look(monitor.replace(/print=.*/, `print=${"0".repeat(32)}`));
-    const others = [await look(monitor, "GET", BOB), await look(monitor, "DELETE", BOB)];
-    expect(status(unknown)).toBe("404 monitor-not-found");
-    for (const other of others) expect(anonymous(other)).toEqual(anonymous(unknown));
-    const absent = await look(monitor.replace(key, freshKey()));
-    expect(status(absent)).toBe("404 monitor-not-found");
-    expect(anonymous(absent).body).toEqual(anonymous(unknown).body);
-  });
-
   it("lets its caller cancel what waits, and nothing that is in flight", async () => {
     const key = freshKey();
     await scene.origin.behave(
@@ -158,17 +118,5 @@ describe("a monitor", () => {
     await scene.origin.release(running);
     expect(status(await look(other, "GET", ALICE, ["Prefer", "wait=10"]))).toBe("200 replayed");
     expect(status(await look(other, "DELETE"))).toBe("409 cancel-refused");
-  });
-
-  it("takes no other method, and is no part of the origin", async () => {
-    const path = `/.well-known/idempotency/requests/always/1?key=${freshKey()}`;
-    const refused = await scene.send({ path });
-    expect([refused.status, headerValue(refused, "allow")]).toEqual([405, "GET, HEAD, DELETE"]);
-    const before = (await scene.origin.requests()).length;
-    await look("/.well-known/idempotency/requests/nowhere?key=k");
-    expect(await scene.origin.requests()).toHaveLength(before);
-    // The origin's own paths beside it stay its own.
-    expect((await look("/.well-known/idempotency/other")).status).toBe(200);
-    expect(await scene.origin.requests()).toHaveLength(before + 1);
   });
 });

@@ -1,21 +1,19 @@
 // All records that a filter matches are released, resolved and forgotten: through the API, whose answers are checked against
 // openapi.json, and on the command line. What clients then get shows it.
 
-import { DatabaseSync } from "node:sqlite"; // feature: audit
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allChangedSchema } from "../../../../src/features/bulk/operator/bulk-schema.ts";
 import { auditPageSchema } from "../../../../src/features/audit/operator/audit-schema.ts"; // feature: audit
 import { type CommandOutcome } from "../../../support/command-line.ts";
 import { callOnceway } from "../../../support/command-line-here.ts";
-import { freshKey, headerValue } from "../../../support/http.ts";
+import { freshKey } from "../../../support/http.ts";
 import {
   ADMIN_TOKEN,
   type OperatorScene,
   READ_TOKEN,
   startOperatorScene,
 } from "../../../support/e2e/operator-scene.ts";
-import { shardFiles } from "../../../support/e2e/shard-database.ts"; // feature: audit
 
 const PATH = "/records/change";
 const REASON = "not in the ledger";
@@ -114,46 +112,6 @@ describe("over HTTP", () => {
     // feature: audit ends
   });
 
-  it("shows what resolve would give, and gives it to every retry", async () => {
-    const keys = await unknownKeys("resolve", 4);
-    const response = {
-      status: 201,
-      headers: [
-        ["content-type", "text/plain"],
-        ["set-cookie", "a=1"],
-      ],
-      body: "paid",
-    };
-    const asked = { change: "resolve", filter: { route: "/resolve", state: "unknown" }, response };
-    const { preview, until } = await change({ ...asked, preview: true });
-    expect(preview).toMatchObject({ status: 201, body: "paid", omittedHeaders: ["set-cookie"], warnings: [] });
-    expect(await change({ ...asked, confirm: true, until })).toMatchObject({ changed: 4, preview: null });
-    for (const key of keys) {
-      const retry = await scene.send({ path: "/resolve", key });
-      expect([retry.status, retry.body.toString()]).toEqual([201, "paid"]);
-      expect(headerValue(retry, "idempotent-replayed")).toBe("true");
-    }
-  });
-
-  it("leaves what is in flight, and may still be running, and says so", async () => {
-    const done = await completed("forget", 3);
-    const unknown = await unknownKeys("forget", 2);
-    const running = freshKey();
-    const call = scene.open({ path: "/forget", key: running, behave: { hold: true } });
-    await scene.origin.arrived(running);
-    const filter = { route: "/forget" };
-    const { until, ...preview } = await change({ change: "forget", filter, preview: true });
-    // The locks of those with an unknown outcome have not ended: their attempts may still be in flight.
-    const left = { matched: 6, changed: 3, refused: { inFlight: 3, completed: 0, remembered: 0 } };
-    expect(preview).toMatchObject(left);
-    expect(await change({ change: "forget", filter, confirm: true, until })).toMatchObject(left);
-    expect(await statesOf(done)).toEqual(["none"]);
-    expect(await statesOf(unknown)).toEqual(["unknown"]);
-    expect(await stateOf(running)).toBe("started");
-    await scene.origin.release(running);
-    expect((await call.response).status).toBe(200);
-  });
-
   it("is refused to readers, without a preview, and for a filter that would match everything", async () => {
     const asked = { change: "forget", filter: { route: "/late" }, reason: REASON, preview: true };
     expect((await ask(asked, READ_TOKEN)).status).toBe(403);
@@ -166,42 +124,6 @@ describe("over HTTP", () => {
       const { status, text } = await ask({ ...asked, ...wrong });
       expect({ status, text }).toEqual({ status: 400, text: expect.stringContaining(reported) });
     }
-  });
-
-  // feature: audit begins
-  it("changes nothing while the audit log cannot be written", async () => {
-    const keys = await unknownKeys("audit", 2);
-    const filter = { route: "/audit" };
-    const { until } = await change({ change: "release", filter, preview: true });
-    // Makes the log.
-    await change({ change: "release", filter: { route: "/nothing" }, confirm: true, until });
-    const databases = shardFiles(scene.gateway).map((file) => new DatabaseSync(file, { timeout: 5_000 }));
-    const log = databases.find(
-      (one) => one.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'audit'").get() !== undefined,
-    );
-    if (log === undefined) throw new Error("nothing has been written down yet");
-    const confirm = { change: "release", filter, reason: REASON, confirm: true, until };
-    try {
-      log.exec("CREATE TRIGGER no_room BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no room'); END");
-      expect((await ask(confirm)).status).toBe(503);
-      expect(await statesOf(keys)).toEqual(["unknown"]);
-    } finally {
-      log.exec("DROP TRIGGER no_room");
-      for (const database of databases) database.close();
-    }
-    expect(await change(confirm)).toMatchObject({ changed: 2 });
-    expect(await statesOf(keys)).toEqual(["failed"]);
-  });
-  // feature: audit ends
-
-  it("goes on where a cursor says", async () => {
-    await unknownKeys("long", 12);
-    const list = await scene.ask("GET", "/records?route=/long&limit=5");
-    const { cursor } = v.parse(v.object({ cursor: v.string() }), list.json);
-    const asked = { change: "release", filter: { route: "/long" } };
-    const { until } = await change({ ...asked, preview: true });
-    expect(await change({ ...asked, confirm: true, until, cursor })).toMatchObject({ matched: 7, changed: 7 });
-    expect(await change({ ...asked, confirm: true, until })).toMatchObject({ matched: 5, changed: 5 });
   });
 });
 

@@ -103,14 +103,6 @@ describe("two equal requests without a key", () => {
     }
   });
 
-  it("of two callers are two", async () => {
-    const path = `/replay/${freshKey()}`;
-    const fields = { order_id: "o1", amount: 5 };
-    expect(marksOf(await scene.send(refund(path, fields)))).toEqual([201, "first", SOURCE]);
-    expect(marksOf(await scene.send(refund(path, fields, { headers: [BOB] })))).toEqual([201, "first", SOURCE]);
-    expect(await callsTo(path)).toBe(2);
-  });
-
   it("which differ in a member are two, and which differ elsewhere get 422", async () => {
     const path = `/replay/${freshKey()}`;
     await scene.send(refund(path, { order_id: "o1", amount: 5, note: "a" }));
@@ -121,13 +113,6 @@ describe("two equal requests without a key", () => {
     expect(jsonOf(other)).toMatchObject({ keySource: "content" });
     expect(jsonOf(other)["detail"]).toContain("send a key of your own");
     expect(await callsTo(path)).toBe(3);
-  });
-
-  it("that were refused by the origin are tried again", async () => {
-    const path = `/refuse/${freshKey()}`;
-    const fields = { order_id: "o1", amount: 5 };
-    await scene.send(refund(path, fields, { behave: { status: 503, effect: false } }));
-    expect(marksOf(await scene.send(refund(path, fields)))).toEqual([201, "first", SOURCE]);
   });
 
   it('count as a whole with digest = "request", whatever key they have in a header that is not read', async () => {
@@ -159,20 +144,19 @@ describe("a key of its own", () => {
 });
 
 describe("a request of which no key can be made", () => {
-  it.each([
-    ["a member is missing", { amount: 5 }],
-    ["a member is null", { order_id: null, amount: 5 }],
-    ["a member is empty", { order_id: "", amount: 5 }],
-  ])("because %s: needs one of its own where the route requires it, and passes where not", async (_, fields) => {
-    const [needs, passes] = [`/replay/${freshKey()}`, `/optional/${freshKey()}`];
-    const refused = await scene.send(refund(needs, fields));
-    expect(jsonOf(refused)).toMatchObject({ status: 400, code: "key-missing" });
-    expect(headerValue(refused, "idempotency-key-source")).toBeNull();
-    for (let times = 0; times < 2; times += 1) {
-      expect(marksOf(await scene.send(refund(passes, fields)))).toEqual([201, null, null]);
-    }
-    expect([await callsTo(needs), await callsTo(passes)]).toEqual([0, 2]);
-  });
+  it.each([["a member is missing", { amount: 5 }]])(
+    "because %s: needs one of its own where the route requires it, and passes where not",
+    async (_, fields) => {
+      const [needs, passes] = [`/replay/${freshKey()}`, `/optional/${freshKey()}`];
+      const refused = await scene.send(refund(needs, fields));
+      expect(jsonOf(refused)).toMatchObject({ status: 400, code: "key-missing" });
+      expect(headerValue(refused, "idempotency-key-source")).toBeNull();
+      for (let times = 0; times < 2; times += 1) {
+        expect(marksOf(await scene.send(refund(passes, fields)))).toEqual([201, null, null]);
+      }
+      expect([await callsTo(needs), await callsTo(passes)]).toEqual([0, 2]);
+    },
+  );
 
   it("because nothing says whose it is: strangers share nothing", async () => {
     const fields = { order_id: "o1", amount: 5 };
@@ -184,20 +168,6 @@ describe("a request of which no key can be made", () => {
       expect(marksOf(await scene.send(refund(passes, fields, { headers: [] })))).toEqual([201, null, null]);
     }
     expect([await callsTo(needs), await callsTo(half), await callsTo(passes)]).toEqual([0, 0, 2]);
-  });
-
-  it("because its body cannot be read in one way: is refused, with the advice to send one", async () => {
-    const path = `/optional/${freshKey()}`;
-    for (const body of [
-      '{"order_id":1,"order_id":2,"amount":1}',
-      '{"order_id":',
-      '{"order_id":0.12345678901234567890,"amount":1}',
-    ]) {
-      const refused = await scene.send({ ...refund(path, {}), body });
-      expect(jsonOf(refused)).toMatchObject({ status: 400, code: "key-invalid" });
-      expect(jsonOf(refused)["detail"]).toContain("Or send a key of your own.");
-    }
-    expect(await callsTo(path)).toBe(0);
   });
 });
 

@@ -18,7 +18,6 @@ import {
   READ_TOKEN,
   startOperatorScene,
 } from "../../../support/e2e/operator-scene.ts";
-import { silenceShard } from "../../../support/e2e/silent-shard.ts";
 
 const PATH = "/pay";
 const REASON = "reconciled with the ledger";
@@ -166,29 +165,6 @@ describe("over HTTP", () => {
     expect((await call.response).status).toBe(200);
     const ended = await decide([{ key: running, decision: "resolve", status: 201 }], { confirm: true, until });
     expect(outcomesOf(ended)).toEqual(["ended-since"]);
-  });
-
-  it("a shard that does not answer keeps no other from being decided, and its own are named", async () => {
-    const keys = await unknownKeys(12);
-    const shardOf = new Map<string, string>();
-    for (const key of keys) shardOf.set(key, (await recordOf(key))?.shard ?? "");
-    const [first = ""] = keys;
-    const decisions = keys.map((key) => paid(key, key));
-    const { until } = await decide(decisions, { preview: true });
-    const silent = silenceShard(scene.gateway, first);
-    try {
-      const decided = await decide(decisions, { confirm: true, until });
-      expect(outcomesOf(decided)).toEqual(
-        keys.map((key) => (shardOf.get(key) === shardOf.get(first) ? "unreachable" : "changed")),
-      );
-      expect(decided.unreachable).toEqual([shardOf.get(first)]);
-    } finally {
-      silent.heal();
-    }
-    const rest = await decide(decisions, { confirm: true, until });
-    expect(outcomesOf(rest)).toEqual(
-      keys.map((key) => (shardOf.get(key) === shardOf.get(first) ? "changed" : "already")),
-    );
   });
 
   it("nothing is changed if one of them is refused, and never for a reader", async () => {

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Gateway } from "../../../support/gateway.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { freePort } from "../../../support/ports.ts"; // feature: identities
-import { expectProblem } from "../../../support/e2e/problem.ts";
 import { clientOf, type Message, removeGateway, startGateway, until } from "../../../support/e2e/scene.ts";
 
 const callSchema = v.looseObject({
@@ -132,30 +131,6 @@ describe("a call that is protected", () => {
     expect(seen.payments).toBe(1);
   });
 
-  it("gets from an event stream its response alone", async () => {
-    const key = freshKey();
-    const first = await ask(call(1, "pay_slowly"), { key });
-    expect(textOf(first)).toContain("progressToken");
-    const again = await ask(call(2, "pay_slowly"), { key });
-    expect(textOf(again)).toBe('event: message\ndata: {"jsonrpc":"2.0","result":{"number":1},"id":2}\n\n');
-  });
-
-  it("is another with other arguments, or of another tool", async () => {
-    const key = freshKey();
-    await ask(call(1, "pay", { amount: 5 }), { key });
-    for (const other of [call(2, "pay", { amount: 6 }), call(2, "pay_all", { amount: 5 })]) {
-      expectProblem(await ask(other, { key }), { code: "key-reused", status: 422, retryable: false, echo: key });
-    }
-    expect(seen.payments).toBe(1);
-  });
-
-  it("needs a key, the same one wherever it is", async () => {
-    expectProblem(await ask(call(1, "pay")), { code: "key-missing", status: 400, retryable: false, echo: null });
-    const two = await ask(call(1, "pay", { idempotency_key: "one" }), { key: "another" });
-    expectProblem(two, { code: "key-invalid", status: 400, retryable: false, echo: null });
-    expect(seen.bodies).toEqual([]);
-  });
-
   it("is protected by the route that names its tool, with the key of that route", async () => {
     const order = freshKey();
     await ask(call(1, "ship", { order }));
@@ -166,9 +141,7 @@ describe("a call that is protected", () => {
 
 describe("a request that nobody can tell from a protected call", () => {
   it.each([
-    ["no JSON", "pay"],
     ["a method twice", '{"id":1,"method":"ping","method":"tools/call","params":{"name":"pay"}}'],
-    ["a method in another case", '{"id":1,"method":"ping","Method":"tools/call","params":{"name":"pay"}}'],
     ["a batch with one", `[${JSON.stringify(call(1, "pay"))}]`],
   ])("is refused, and nothing is sent: %s", async (_what, body) => {
     const answered = await ask(body, { key: freshKey() });
@@ -246,17 +219,13 @@ describe("a problem of the gateway itself, for a client that finds its call by t
 // feature: problem-shapes ends
 
 describe("everything else", () => {
-  it.each([
-    ["another tool", JSON.stringify(call(1, "list"))],
-    ["another method", '{ "id" : 1,"method":"tools/list" }'],
-    ["a notification", '{"jsonrpc":"2.0","method":"notifications/initialized"}'],
-    ["a response", '{"jsonrpc":"2.0","id":9,"result":{}}'],
-    ["a batch of others", '[{"id":1,"method":"ping"}]'],
-    ["an optional tool without a key", JSON.stringify(call(1, "refund_all"))],
-  ])("passes each time, byte by byte: %s", async (_what, body) => {
-    for (const _ of [1, 2]) expect(headerValue(await ask(body), "idempotent-replayed")).toBeNull();
-    expect(seen.bodies).toEqual([body, body]);
-  });
+  it.each(['{ "id" : 1,"method":"tools/list" }', '{"jsonrpc":"2.0","id":9,"result":{}}'])(
+    "passes each time, byte by byte: %s",
+    async (body) => {
+      for (const _ of [1, 2]) expect(headerValue(await ask(body), "idempotent-replayed")).toBeNull();
+      expect(seen.bodies).toEqual([body, body]);
+    },
+  );
 
   it("passes by GET, and an optional tool with a key is protected", async () => {
     const answered = await clientOf(gateway.url).send({ method: "GET", path: "/mcp", body: null });

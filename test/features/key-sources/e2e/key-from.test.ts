@@ -79,19 +79,6 @@ describe("a key in the body", () => {
     );
   });
 
-  it("names the same record as the same key in a header", async () => {
-    const [id, path] = [freshKey(), `/body/${freshKey()}`];
-    const first = await scene.send(withId(path, id));
-    expectReplay(await scene.send({ ...withId(path, id), key: id }), first);
-    expect(await arrived(path)).toHaveLength(1);
-  });
-
-  it("belongs to its caller", async () => {
-    const [id, path] = [freshKey(), `/caller/${freshKey()}`];
-    for (const caller of ["a", "b"]) expectFirstAnswer(await scene.send(withId(path, id, [["X-Caller", caller]])), 201);
-    expect(await arrived(path)).toHaveLength(2);
-  });
-
   it("is missing where no place has one, and the answer names all places", async () => {
     const path = `/body/${freshKey()}`;
     const detail = await expectRefused({ path, headers: [JSON_LINE], body: "{}" }, "key-missing");
@@ -147,12 +134,6 @@ describe('with key = "optional"', () => {
     const answer = await scene.send({ path, headers: [["Content-Type", "video/mp4"]], body });
     expectFirstAnswer(answer, 201, null);
     expect((await arrived(path)).map((request) => request.body?.bytes)).toEqual([body.length]);
-  });
-
-  it("a request whose key cannot be read is refused: it may have one", async () => {
-    const path = `/optional/${freshKey()}`;
-    await expectRefused({ path, headers: [JSON_LINE], body: '{"id":' }, "key-invalid");
-    await expectRefused({ path, headers: [JSON_LINE], body: `"${"x".repeat(1 << 20)}"` }, "body-too-large", 413);
   });
 });
 

@@ -94,14 +94,6 @@ describe("a first answer and its replays", () => {
     expect(await scene.origin.effects(message.key)).toBe(1);
   });
 
-  it("are given to a page that is not listed too, which only cannot read them", async () => {
-    const message = { path: "/pay/unlisted", key: freshKey() };
-    expect(aboutPages(await scene.send(fromPage(EVIL, message)))).toEqual(NOBODY);
-    expect(await scene.origin.effects(message.key)).toBe(1);
-    const replay = await scene.send(fromPage(SHOP, message));
-    expect([headerValue(replay, "idempotent-replayed"), aboutPages(replay)]).toEqual(["true", readableBy(SHOP)]);
-  });
-
   it("keep the bytes of a stream that is followed", async () => {
     const key = freshKey();
     const events = {
