@@ -15,6 +15,7 @@ import {
 import { forgottenSchema, previewSchema } from "../operator/change-schema.ts";
 import type { RecordAction } from "../operator/record-actions/action.ts";
 import { recordPageSchema, recordSchema } from "../operator/record-schema.ts";
+import type { DocumentedAction } from "../operator/schema-members.ts";
 import { printableText } from "./look.ts";
 import { MAX_FILE_BYTES, piecesOf, textOf } from "./read-answer.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "./exit-codes.ts";
@@ -103,6 +104,13 @@ export interface OperatorClient {
   endSessions(): Promise<void>;
   /** The exchanges after the cursor; with null, all that the gateway remembers. */
   recent(after: string | null, signal?: AbortSignal): Promise<ShownExchanges>;
+  /** An action that a feature declares. `name`: the parameter in its path. */
+  perform<Entries extends v.ObjectEntries, Answer extends v.GenericSchema>(
+    action: DocumentedAction<Entries, Answer>,
+    asked: v.InferInput<v.StrictObjectSchema<Entries, undefined>>,
+    name?: string,
+    timeoutMs?: number,
+  ): Promise<v.InferOutput<Answer>>;
   /** Any other call, such as a feature's: its answer must be as the schema says. With `change` it is a POST. */
   read<Schema extends v.GenericSchema>(
     schema: Schema,
@@ -181,6 +189,8 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       if ("preview" in answer) return { answer, record: null, preview: answer.preview };
       return { answer, record: "forgotten" in answer ? null : answer, preview: null };
     },
+    perform: ({ path, answer }, asked, name = "", timeoutMs = TIMEOUT_MS) =>
+      read(answer.schema, path.replace(/:[a-z]+/, encodeURIComponent(name)), asked, undefined, timeoutMs),
     layouts: (isAll = false) => read(layoutsSchema, isAll ? "/layouts?all=1" : "/layouts"),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>

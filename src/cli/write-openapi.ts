@@ -9,14 +9,14 @@ import * as v from "valibot";
 
 import { OPENAPI_FEATURES } from "../features/openapi.ts";
 import { openApiDocument } from "../operator/openapi.ts";
-import { SCHEMAS, mergedParts } from "../operator/openapi-components.ts";
+import { SCHEMAS, mergedParts, schemasOf } from "../operator/openapi-components.ts";
 
 const FILE = new URL("../operator/openapi.json", import.meta.url);
 const PACKAGE = new URL("../../package.json", import.meta.url);
 
 function documentText(): string {
   const { version } = v.parse(v.object({ version: v.string() }), JSON.parse(readFileSync(PACKAGE, "utf8")));
-  const all = mergedParts<v.GenericSchema>([SCHEMAS, ...OPENAPI_FEATURES.map((feature) => feature.schemas)]);
+  const all = mergedParts<v.GenericSchema>([SCHEMAS, ...OPENAPI_FEATURES.map(schemasOf)]);
   const schemas = toJsonSchemaDefs(all, {
     target: "draft-2020-12",
     typeMode: "input",

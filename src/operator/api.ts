@@ -135,7 +135,7 @@ function addRecords(app: Hono<RequestVariables>, operator: Operator): void {
     return new Response(body, { headers, encodeBody: "manual" });
   });
   for (const action of ACTION_NAMES) {
-    const parsed = parseBody((bytes) => parseChange(action, bytes));
+    const parsed = parseBody((json) => parseChange(action, json));
     app.post(`/records/:id/${action}`, parsed, (context) => change(context, operator));
   }
 }

@@ -3,6 +3,7 @@
 
 import type { Actor } from "./access/auth.ts";
 import type { ChangeResult, Operator, RecordDetail } from "./operator.ts";
+import type { AskedByOperator, OperatorAction } from "./operator-action.ts";
 
 /** It could not be written down, so it was not done. */
 export class AuditUnavailable extends Error {
@@ -45,6 +46,42 @@ const NO_RECORD: ChangeResult = { kind: "refused", why: "none" };
 /** `null`: nobody but the caller can read it. */
 export function auditedKey({ key, encrypted }: Pick<RecordDetail, "key" | "encrypted">): string | null {
   return encrypted ? null : key;
+}
+
+export type ActionResult<View> =
+  /** `gist`: what came of it, for the audit log: "12 events". */
+  | { readonly kind: "done"; readonly view: View; readonly gist?: string }
+  /** `why`: a few words for the audit log; `reason`: what to write instead. */
+  | { readonly kind: "refused"; readonly why: string; readonly reason: string };
+
+/** Does what an action says. `name`: the parameter in its path. */
+export type PerformAction<Asked, View> = (asked: Asked, by: Actor, name?: string) => Promise<ActionResult<View>>;
+
+/** An action, and what does it. */
+export interface AuditedAction<Asked, View> extends Pick<OperatorAction<Asked>, "path" | "body"> {
+  readonly perform: PerformAction<Asked, View>;
+}
+
+/** An action of which the log says who, what and why. A preview changes nothing, so the log has nothing of it. */
+export function auditedAction<Asked extends AskedByOperator, View>(
+  action: OperatorAction<Asked>,
+  audit: AuditLog,
+  perform: PerformAction<Asked, View>,
+): AuditedAction<Asked, View> {
+  return {
+    ...action,
+    perform(asked, by, name = "") {
+      const change = (): Promise<ActionResult<View>> => perform(asked, by, name);
+      if (asked.isPreview === true) return change();
+      const { reason = null } = asked;
+      return audit.record(by, action.word, { target: action.target(asked, name), reason }, change, auditedOutcome);
+    },
+  };
+}
+
+function auditedOutcome(result: ActionResult<unknown>): string {
+  if (result.kind === "refused") return `refused: ${result.why}`;
+  return result.gist === undefined ? "done" : `done: ${result.gist}`;
 }
 
 /** An operator whose changes are audited. Whoever changes something goes through it, so that no caller can forget the log. */

@@ -8,20 +8,11 @@ import type { ParsedRequest } from "./request-schema.ts";
 
 export type ParsedChange = Omit<ChangeRequest, "by">;
 
-export function parseChange(action: RecordActionName, bytes: Uint8Array): ParsedRequest<ParsedChange> {
-  const read = actionNamed(action).body.parse(parseJsonBody(bytes));
+export function parseChange(action: RecordActionName, json: unknown): ParsedRequest<ParsedChange> {
+  const read = actionNamed(action).body.parse(json);
   if (!read.ok) return read;
   const { why: reason, ...asked } = read.value;
   return { ok: true, value: { action, reason, ...asked } };
-}
-
-/** `null` if it is not JSON. */
-export function parseJsonBody(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes));
-  } catch {
-    return null;
-  }
 }
 
 /** What a change is to the record. */

@@ -18,7 +18,7 @@ import {
 import { forgottenSchema, givenResponseMembers, previewSchema, reasonMember } from "./change-schema.ts";
 import { ACTION_TEXTS, actionNamed, RECORD_ACTIONS, type RecordActionName } from "./record-actions/record-actions.ts";
 import { recordPageSchema, recordSchema, stateSchema, summarySchema } from "./record-schema.ts";
-import { describedBody, type MemberText } from "./schema-members.ts";
+import { describedBody, type DocumentedAction, type MemberText } from "./schema-members.ts";
 import { eventSchema } from "./timeline-schema.ts";
 import { LIST_LIMITS, RECORD_ID } from "./request-schema.ts";
 
@@ -28,8 +28,10 @@ export type OpenApiJson = Readonly<Record<string, unknown>>;
 export interface OpenApiFeature {
   readonly name: string;
   /** Its schemas, by names that nobody else has. */
-  readonly schemas: Readonly<Record<string, GenericSchema>>;
-  readonly paths: OpenApiJson;
+  readonly schemas?: Readonly<Record<string, GenericSchema>>;
+  readonly paths?: OpenApiJson;
+  /** Its actions, whose schemas and paths are made of their declarations. */
+  readonly actions?: readonly DocumentedAction[];
   readonly parameters?: OpenApiJson;
 }
 
@@ -65,6 +67,12 @@ export const SCHEMAS: Readonly<Record<string, GenericSchema>> = {
   ...Object.fromEntries(RECORD_ACTIONS.map(({ name, words }) => [words.title, actionRequestSchema(name)])),
   Problem: problemSchema,
 };
+
+/** The schemas of a feature, those of its actions among them. */
+export function schemasOf({ schemas = {}, actions = [] }: OpenApiFeature): Readonly<Record<string, GenericSchema>> {
+  const named = actions.flatMap(({ request, answer }) => [...(request === null ? [] : [request]), answer]);
+  return { ...schemas, ...Object.fromEntries(named.map(({ name, schema }) => [name, schema])) };
+}
 
 export const PROBLEMS = {
   Unauthorized: {

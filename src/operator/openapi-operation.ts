@@ -1,6 +1,7 @@
 // One operation of the OpenAPI document: who may call it, what it takes, and with which statuses it answers.
 
 import { describeHeaders, type OpenApiJson, type ProblemName, PROBLEMS, schemaRef } from "./openapi-components.ts";
+import type { DocumentedAction } from "./schema-members.ts";
 
 export interface ApiOperation {
   readonly id: string;
@@ -29,6 +30,31 @@ export function operationObject(one: ApiOperation): OpenApiJson {
     ...(request === undefined ? {} : { requestBody: requestBody(request) }),
     responses: { 200: { ...ok, headers: describeHeaders({}) }, ...Object.fromEntries(refusals) },
   };
+}
+
+const PARAMETER = /:([a-z])([a-z]*)/;
+
+/** The path and the operation of an action. A parameter in its path is a component of that name. */
+export function actionPath({ path, id, summary, description, request, answer }: DocumentedAction): OpenApiJson {
+  const [, first, rest] = PARAMETER.exec(path) ?? [];
+  const parameters = first === undefined ? [] : [{ $ref: `#/components/parameters/${first.toUpperCase()}${rest}` }];
+  const problems: readonly ProblemName[] = [
+    ...(request === null && parameters.length === 0 ? [] : ["Invalid" as const]),
+    "Forbidden",
+    ...(request === null ? [] : ["TooLarge" as const]),
+    "Unavailable",
+  ];
+  const post = operationObject({
+    id,
+    summary,
+    description,
+    isAdmins: true,
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(request === null ? {} : { request: request.name }),
+    answer: describedAnswer(answer.description, answer.name),
+    problems,
+  });
+  return { [path.replace(PARAMETER, "{$1$2}")]: { post } };
 }
 
 function requestBody(request: string): OpenApiJson {

@@ -12,7 +12,7 @@ import {
   mergedParts,
   schemaRef,
 } from "./openapi-components.ts";
-import { describedAnswer, operationObject } from "./openapi-operation.ts";
+import { actionPath, describedAnswer, operationObject } from "./openapi-operation.ts";
 import { ACTION_TEXTS, RECORD_ACTIONS } from "./record-actions/record-actions.ts";
 import { RECORDS_QUERY } from "./records-query.ts";
 
@@ -28,7 +28,10 @@ export function openApiDocument(version: string, schemas: OpenApiJson, features:
     },
     servers: [{ url: "/_onceway" }],
     security: [{ admin: [] }, { reader: [] }],
-    paths: mergedParts([FRAME_PATHS, ...features.map(({ paths }) => paths)]),
+    paths: mergedParts([
+      FRAME_PATHS,
+      ...features.flatMap(({ paths = {}, actions = [] }) => [paths, ...actions.map(actionPath)]),
+    ]),
     components: openApiComponents(schemas, features),
   };
 }

@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 
+import type { OperatorAction } from "./operator-action.ts";
 import { RECORD_ID } from "./request-schema.ts";
 
 /** Adds a member's documentation. */
@@ -46,6 +47,47 @@ export function describedBody<Entries extends v.ObjectEntries>(
 
 function memberOf(own: v.GenericSchema, { description, example, schema = own }: MemberText): v.GenericSchema {
   return v.pipe(schema, v.metadata({ description, ...(example === undefined ? {} : { examples: [example] }) }));
+}
+
+/** What the OpenAPI document says of an action, and how the command line reads its answer. */
+export interface DocumentedAction<
+  Entries extends v.ObjectEntries = v.ObjectEntries,
+  Answer extends v.GenericSchema = v.GenericSchema,
+> {
+  readonly path: string;
+  readonly entries: Entries;
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  /** The body with its name in the document; `null`: none is read. */
+  readonly request: NamedSchema | null;
+  readonly answer: NamedSchema<Answer> & { readonly description: string };
+}
+
+interface NamedSchema<Schema extends v.GenericSchema = v.GenericSchema> {
+  readonly name: string;
+  readonly schema: Schema;
+}
+
+export interface DocumentedTexts<Entries extends v.ObjectEntries, Answer extends v.GenericSchema> extends Pick<
+  DocumentedAction<Entries, Answer>,
+  "id" | "summary" | "description" | "answer"
+> {
+  /** The name of the body in the document. */
+  readonly request?: string;
+  readonly members?: { readonly [Name in keyof Entries]: MemberText | DescribedMember };
+}
+
+export function documentedAction<Entries extends v.ObjectEntries, Answer extends v.GenericSchema>(
+  { path, body }: Pick<OperatorAction<unknown, Entries>, "path" | "body">,
+  { request, members, ...texts }: DocumentedTexts<Entries, Answer>,
+): DocumentedAction<Entries, Answer> {
+  const { entries } = body;
+  const named =
+    request === undefined || members === undefined
+      ? null
+      : { name: request, schema: describedBody({ entries }, members) };
+  return { path, entries, ...texts, request: named };
 }
 
 /** Words that this gateway writes. Another version may write others, so readers accept any text. */

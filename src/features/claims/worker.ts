@@ -6,20 +6,20 @@ import { claimsCaller, positionAsker } from "./call-claims.ts";
 import { addPositions } from "./operator/positions-api.ts";
 import { claimsMetrics } from "./operator/claim-metrics.ts";
 import { claimRoutes } from "./operator/claims-page.tsx";
-import { auditedPositions, PositionsOperator } from "./operator/positions-operator.ts";
+import { PositionsOperator } from "./operator/positions-operator.ts";
 
 export function claimsWorker(kernel: WorkerKernel): WorkerFeature {
   const { config, env, namespace, findObject, directory: places, routes, reporter, audit } = kernel;
   const { consumers, consumerPath } = config;
   const ports = { callClaims: claimsCaller(namespace, findObject), askPosition: positionAsker(namespace), reporter };
-  const positions = auditedPositions(new PositionsOperator(namespace, places, routes), audit);
+  const positions = new PositionsOperator(namespace, places, routes);
   return {
     name: "claims",
     ...(consumerPath === null
       ? null
       : { endpoint: claimsEndpoint(consumerPath, createClaims(consumerPath, consumers, env, ports)) }),
     operator: {
-      addApi: (app) => addPositions(app, positions),
+      addApi: (app) => addPositions(app, positions, audit),
       console: {
         link: { path: "claims", title: "Claims", after: "records" },
         addPages: (app, paths) => claimRoutes(app, paths, positions),

@@ -111,7 +111,7 @@ function readChange(action: RecordActionName, fields: Readonly<Record<string, st
   const isPreview = takesResponse && fields["step"] !== "give";
   const given = isPreview ? { preview: true } : { confirm: true };
   const asked = { [why]: fields[why] ?? "", ...(takesResponse ? { response: responseOf(fields), ...given } : {}) };
-  const parsed = parseChange(action, new TextEncoder().encode(JSON.stringify(asked)));
+  const parsed = parseChange(action, asked);
   const isConfirmed = isPreview || form.confirmation === null || fields["confirmed"] === "yes";
   const errors = [
     ...(parsed.ok ? [] : [parsed.reason]),

@@ -8,7 +8,8 @@ import * as v from "valibot";
 import type { RecordEvent } from "../../kernel/record/events.ts";
 import type { IdempotencyRecord } from "../../kernel/record/record.ts";
 import type { GivenResponse } from "../given-response.ts";
-import { reasonSchema, type ParsedRequest } from "../request-schema.ts";
+import { type JsonBody, jsonBody } from "../operator-action.ts";
+import { reasonSchema } from "../request-schema.ts";
 import type { MemberText } from "../schema-members.ts";
 
 /** What a request asks of an action. */
@@ -20,33 +21,10 @@ export interface AskedAction {
   readonly isPreview: boolean;
 }
 
-/** The JSON body of a request. */
-export interface ActionBody {
-  /** Without descriptions. */
-  readonly entries: v.ObjectEntries;
-  readonly parse: (json: unknown) => ParsedRequest<AskedAction>;
-}
-
-/** `example`: what to write instead of a body that is none. */
-export function actionBody<const Entries extends v.ObjectEntries>(
-  entries: Entries,
-  example: string,
-  read: (body: v.InferOutput<v.StrictObjectSchema<Entries, string>>) => ParsedRequest<AskedAction>,
-): ActionBody {
-  const schema = v.strictObject(entries, `The body must be JSON: write ${example}.`);
-  return {
-    entries,
-    parse(json) {
-      const parsed = v.safeParse(schema, json);
-      return parsed.success ? read(parsed.output) : { ok: false, reason: parsed.issues[0].message };
-    },
-  };
-}
-
 export const PREVIEW = v.exactOptional(v.boolean("preview must be true or false."));
 
 /** Of an action that says only why. */
-export const REASON_BODY = actionBody(
+export const REASON_BODY = jsonBody(
   { reason: reasonSchema, preview: PREVIEW },
   '{"reason":"…"}',
   ({ reason, preview = false }) => ({ ok: true, value: { why: reason, response: null, isPreview: preview } }),
@@ -59,7 +37,7 @@ export interface RecordAction<Name extends string = string> {
   readonly why: "reason" | "text";
   /** Whether it takes the response that retries get. */
   readonly takesResponse: boolean;
-  readonly body: ActionBody;
+  readonly body: JsonBody<AskedAction>;
   /** What it is to the record. */
   readonly event: (done: ActionDone) => RecordEvent;
   readonly words: ActionWords;

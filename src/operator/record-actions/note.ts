@@ -1,11 +1,12 @@
+import { jsonBody } from "../operator-action.ts";
 import { whyText } from "../request-schema.ts";
-import { actionBody, type ActionTexts, PREVIEW, type RecordAction } from "./action.ts";
+import { type ActionTexts, PREVIEW, type RecordAction } from "./action.ts";
 
 export const noteAction = {
   name: "note",
   why: "text",
   takesResponse: false,
-  body: actionBody({ text: whyText("text"), preview: PREVIEW }, '{"text":"…"}', ({ text, preview = false }) => ({
+  body: jsonBody({ text: whyText("text"), preview: PREVIEW }, '{"text":"…"}', ({ text, preview = false }) => ({
     ok: true,
     value: { why: text, response: null, isPreview: preview },
   })),

@@ -1,16 +1,9 @@
 import * as v from "valibot";
 
 import { givenResponse } from "../given-response.ts";
+import { jsonBody } from "../operator-action.ts";
 import { givenResponseSchema, reasonSchema } from "../request-schema.ts";
-import {
-  actionBody,
-  type ActionForm,
-  type ActionTexts,
-  PREVIEW,
-  REASON,
-  REASON_MEMBERS,
-  type RecordAction,
-} from "./action.ts";
+import { type ActionForm, type ActionTexts, PREVIEW, REASON, REASON_MEMBERS, type RecordAction } from "./action.ts";
 
 const OF_WAITING: ActionForm = {
   summary: "It took effect: give its client this response, and make no more attempts.",
@@ -19,7 +12,7 @@ const OF_WAITING: ActionForm = {
   ...REASON,
 };
 
-const RESOLVE_BODY = actionBody(
+const RESOLVE_BODY = jsonBody(
   {
     reason: reasonSchema,
     response: givenResponseSchema,

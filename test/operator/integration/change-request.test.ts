@@ -1,13 +1,13 @@
 // The body of a change request: what is refused, with what to write instead.
 
 import { describe, expect, it } from "vitest";
+import { parseJsonBody } from "../../../src/operator/admin-request.ts";
 import { parseChange } from "../../../src/operator/change-request.ts";
 
 const RESPONSE = { status: 201, body: "{}" };
 
 function reasonOf(action: "release" | "resolve" | "forget", body: unknown): string | null {
-  const bytes = body instanceof Uint8Array ? body : new TextEncoder().encode(JSON.stringify(body));
-  const parsed = parseChange(action, bytes);
+  const parsed = parseChange(action, body instanceof Uint8Array ? parseJsonBody(body) : body);
   return parsed.ok ? null : parsed.reason;
 }
 

@@ -5,7 +5,6 @@ import { epochMs } from "../../../kernel/record/units.ts";
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import { parseChangeAll } from "./request.ts";
 import type { AllChangedView } from "./bulk-schema.ts";
-import { parseJsonBody } from "../../../operator/change-request.ts";
 import { previewOf } from "../../../operator/given-response.ts";
 import { NO_PAGE, whyNotListed } from "../../../operator/list-request.ts";
 import type { Operator } from "../../../operator/operator.ts";
@@ -21,7 +20,7 @@ export interface ChangeAllAccess {
 }
 
 export function addChangeAll(app: Hono<RequestVariables>, { operator, changeAll }: ChangeAllAccess): void {
-  const parsed = parseBody((bytes) => parseChangeAll(parseJsonBody(bytes), epochMs(Date.now())));
+  const parsed = parseBody((json) => parseChangeAll(json, epochMs(Date.now())));
   app.post("/records/change", parsed, async (context) => {
     const change = { ...context.get("parsed"), by: context.get("actor") };
     const why = whyNotListed(operator.isPerKey, change.filter);

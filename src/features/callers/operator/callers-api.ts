@@ -2,13 +2,12 @@
 
 import type { Hono } from "hono";
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
-import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { ScopeErasedView } from "./callers-schema.ts";
 import type { ScopeForgetter } from "./forgetting.ts";
 import { noScopeText, parseScopeRequest } from "./request.ts";
 
 export function addForgetScope(app: Hono<RequestVariables>, forget: ScopeForgetter): void {
-  const parsed = parseBody((bytes) => parseScopeRequest(parseJsonBody(bytes)));
+  const parsed = parseBody(parseScopeRequest);
   app.post("/scopes/forget", parsed, async (context) => {
     const result = await forget({ ...context.get("parsed"), by: context.get("actor") });
     switch (result.kind) {

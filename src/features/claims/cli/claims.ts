@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { InferOutput } from "valibot";
 
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
-import { GROUP_NAME, type positionChangeSchema } from "../operator/position-request-schema.ts";
+import { GROUP_NAME, type RequestedPosition } from "../operator/position-request-schema.ts";
 import { alignColumns, jsonLine, lookOf, paintHead, printableText } from "../../../cli/look.ts";
 import { type OperatorClient, pageQuery } from "../../../cli/operator-client.ts";
 import {
@@ -15,17 +15,16 @@ import {
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
-import { positionPageSchema, positionSetSchema } from "../operator/positions-schema.ts";
+import { positionPageSchema, setPositionAction } from "../operator/positions-schema.ts";
 
 type PositionPage = InferOutput<typeof positionPageSchema>;
-type PositionSetting = InferOutput<typeof positionChangeSchema>;
 
 interface ListOptions extends OperatorOptions {
   readonly group?: string;
   readonly limit: number;
 }
 
-interface SetOptions extends OperatorOptions, PositionSetting {
+interface SetOptions extends OperatorOptions, RequestedPosition {
   readonly dryRun?: boolean;
 }
 
@@ -70,7 +69,7 @@ async function set(options: SetOptions): Promise<void> {
     console.log(json === true ? jsonLine({ group, stream, partition, now, next }) : printableText(text));
     return;
   }
-  await client.read(positionSetSchema, "/positions/set", { group, stream, partition, next, reason });
+  await client.perform(setPositionAction, { group, stream, partition, next, reason });
   const done = { group, stream, partition, next };
   console.log(json === true ? jsonLine(done) : printableText(`${group} goes on at ${next} in ${place}`));
 }

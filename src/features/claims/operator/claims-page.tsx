@@ -3,7 +3,7 @@
 import type { Hono } from "hono";
 import type { PositionPageView } from "./positions-schema.ts";
 import { parsePositionsQuery } from "./positions-api.ts";
-import type { PositionsOperations } from "./positions-operator.ts";
+import type { PositionsOperator } from "./positions-operator.ts";
 import type { SignedRequest } from "../../../operator/console/guard.ts";
 import { ConsolePage, showPage } from "../../../operator/console/page.tsx";
 import { groupedDigits, groupedAtLeast } from "../../../operator/console/rates.tsx";
@@ -12,7 +12,11 @@ import { PageLinks, DataTable } from "../../../operator/console/table.tsx";
 import { TimeText } from "../../../operator/console/time.tsx";
 import type { ConsolePaths, ConsoleView } from "../../../operator/console/view.ts";
 
-export function claimRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, positions: PositionsOperations): void {
+export function claimRoutes(
+  app: Hono<SignedRequest>,
+  paths: ConsolePaths,
+  positions: Pick<PositionsOperator, "list">,
+): void {
   app.get(paths.below("claims"), async (c) => {
     const parsed = parsePositionsQuery(new URL(c.req.url).searchParams);
     if (!parsed.ok) return c.notFound();

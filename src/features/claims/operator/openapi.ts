@@ -8,20 +8,12 @@ import {
 } from "../../../operator/openapi-components.ts";
 import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
 import { POSITIONS_QUERY } from "./position-request-schema.ts";
-import {
-  consumerGroupSchema,
-  positionChangeRequestSchema,
-  positionPageSchema,
-  positionSchema,
-  positionSetSchema,
-} from "./positions-schema.ts";
+import { consumerGroupSchema, positionPageSchema, positionSchema, setPositionAction } from "./positions-schema.ts";
 
 export const claimsOpenApi: OpenApiFeature = {
   name: "claims",
   schemas: {
     PositionPage: positionPageSchema,
-    PositionChange: positionChangeRequestSchema,
-    PositionSet: positionSetSchema,
     ConsumerGroup: consumerGroupSchema,
     Position: positionSchema,
   },
@@ -37,19 +29,8 @@ export const claimsOpenApi: OpenApiFeature = {
         problems: ["Invalid", "Unavailable"],
       }),
     },
-    "/positions/set": {
-      post: operationObject({
-        id: "setPosition",
-        summary: "Sets where a group goes on in a partition.",
-        description:
-          "Forward, past a message that is not to be read, such as one that was never claimed; or back, so that the group reads again: messages that were processed get their results, and nothing is done twice. No claim ends by that. It is read when a consumer next asks where to go on. The log says what was set, and why.",
-        isAdmins: true,
-        request: "PositionChange",
-        answer: describedAnswer("It is set.", "PositionSet"),
-        problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
-      }),
-    },
   },
+  actions: [setPositionAction],
 };
 
 function parameters(): readonly OpenApiJson[] {

@@ -3,17 +3,15 @@
 
 import type { Hono } from "hono";
 
-import * as v from "valibot";
-
-import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
-import { parseJsonBody } from "../../../operator/change-request.ts";
-import type { RequestedPosition, PositionsOperations } from "./positions-operator.ts";
-import type { PositionPageView, PositionSetView } from "./positions-schema.ts";
-import { POSITIONS_QUERY, positionChangeSchema } from "./position-request-schema.ts";
-import { type PageQuery, pageOf, parseQuery, refuseQuery } from "../../../operator/query.ts";
+import { addAction, invalidRequest, type RequestVariables } from "../../../operator/admin-request.ts";
+import { type AuditLog, auditedAction } from "../../../operator/audited.ts";
+import type { PositionsOperator } from "./positions-operator.ts";
+import type { PositionPageView } from "./positions-schema.ts";
+import { POSITIONS_QUERY, setPosition } from "./position-request-schema.ts";
+import { type PageQuery, pageOf, parseQuery } from "../../../operator/query.ts";
 import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
-export function addPositions(app: Hono<RequestVariables>, positions: PositionsOperations): void {
+export function addPositions(app: Hono<RequestVariables>, positions: PositionsOperator, audit: AuditLog): void {
   app.get("/positions", async (context) => {
     const parsed = parsePositionsQuery(new URL(context.req.url).searchParams);
     if (!parsed.ok) return invalidRequest(parsed.reason);
@@ -23,17 +21,10 @@ export function addPositions(app: Hono<RequestVariables>, positions: PositionsOp
       ? invalidRequest("cursor must come from a list, and the shards must not have changed since: start again.")
       : context.json<PositionPageView>(page);
   });
-  app.post("/positions/set", parseBody(parsePositionChange), async (context) => {
-    const isSet = await positions.set({ ...context.get("parsed"), by: context.get("actor") });
-    return isSet
-      ? context.json<PositionSetView>({ set: true })
-      : invalidRequest("group must be the name of a group that CONSUMERS has.");
-  });
-}
-
-export function parsePositionChange(bytes: Uint8Array): ParsedRequest<Omit<RequestedPosition, "by">> {
-  const read = v.safeParse(positionChangeSchema, parseJsonBody(bytes), { abortEarly: true });
-  return read.success ? { ok: true, value: read.output } : refuseQuery(read.issues[0].message);
+  addAction(
+    app,
+    auditedAction(setPosition, audit, (asked) => positions.set(asked)),
+  );
 }
 
 export function parsePositionsQuery(

@@ -11,22 +11,11 @@ import { shardAddressOf, shardTitle } from "../../../kernel/object/shard-address
 import type { GroupCounts, SeenPosition } from "../object/claim-list.ts";
 import type { GroupPartition } from "../object/position-rows.ts";
 import { askHolders } from "../../../operator/ask-shards.ts";
-import type { ConsumerGroupView, PositionPageView, PositionView } from "./positions-schema.ts";
+import type { RequestedPosition } from "./position-request-schema.ts";
+import type { ConsumerGroupView, PositionPageView, PositionSetView, PositionView } from "./positions-schema.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
-import type { Actor } from "../../../operator/access/auth.ts";
-import type { AuditLog } from "../../../operator/audited.ts";
+import type { ActionResult } from "../../../operator/audited.ts";
 import type { ShardDirectory } from "../../../operator/shards.ts";
-
-/** Where an operator wants a group to go on. */
-export interface RequestedPosition extends Omit<GroupPartition, "route"> {
-  readonly group: string;
-  readonly next: number;
-  readonly reason: string;
-  readonly by: Actor;
-}
-
-/** What operators do about groups of consumers. */
-export type PositionsOperations = Pick<PositionsOperator, "list" | "set">;
 
 export class PositionsOperator {
   readonly #namespace: DurableObjectNamespace;
@@ -45,12 +34,15 @@ export class PositionsOperator {
   }
 
   /**
-   * Sets where a group goes on: in the object of the partition, and in those of previous layouts that know a position. `false`: there is no
-   * such group. Rejects when one of them does not answer; the same call may be made again.
+   * Sets where a group goes on: in the object of the partition, and in those of previous layouts that know a position.
+   * Rejects when one of them does not answer; the same call may be made again.
    */
-  async set({ group, stream, partition, next }: RequestedPosition): Promise<boolean> {
+  async set({ group, stream, partition, next }: RequestedPosition): Promise<ActionResult<PositionSetView>> {
     const route = this.#groups.find(({ path }) => path === CONSUMER_LABEL + group);
-    if (route === undefined) return false;
+    if (route === undefined) {
+      const reason = "group must be the name of a group that CONSUMERS has.";
+      return { kind: "refused", why: "no such group", reason };
+    }
     const { own, previous } = route.layouts;
     const placedBy = await partitionHash(group, { stream, partition });
     await Promise.all(
@@ -59,7 +51,7 @@ export class PositionsOperator {
         await calls.setPosition({ route: route.path, stream, partition, next, ifKnown: layout !== own });
       }),
     );
-    return true;
+    return { kind: "done", view: { set: true } };
   }
 
   /** `null` when the cursor is invalid. Rejects when no shard answers. `group`: only this one's; `null`: all. */
@@ -144,19 +136,4 @@ function readCursor(cursor: string): PageStart<GroupPartition> | null {
   if (shard === undefined) return null;
   const after = route === undefined || stream === undefined ? null : { route, stream, partition: Number(partition) };
   return { shard, after };
-}
-
-/** Every change of a position is audited. */
-export function auditedPositions(positions: PositionsOperations, audit: AuditLog): PositionsOperations {
-  return {
-    list: (...query) => positions.list(...query),
-    set: (change) =>
-      audit.record(
-        change.by,
-        "set-position",
-        { target: `${change.group} ${change.stream}/${change.partition}: ${change.next}`, reason: change.reason },
-        () => positions.set(change),
-        (isSet) => (isSet ? "done" : "refused: no such group"),
-      ),
-  };
 }

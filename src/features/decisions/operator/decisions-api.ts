@@ -3,7 +3,6 @@
 import type { Hono } from "hono";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
-import { parseJsonBody } from "../../../operator/change-request.ts";
 import { previewOf } from "../../../operator/given-response.ts";
 import type { Operator } from "../../../operator/operator.ts";
 import { isoTime } from "../../../operator/shard-pages.ts";
@@ -18,7 +17,7 @@ export interface DecideAccess {
 }
 
 export function addDecide(app: Hono<RequestVariables>, access: DecideAccess): void {
-  const parsed = parseBody((bytes) => parseDecide(parseJsonBody(bytes), epochMs(Date.now())));
+  const parsed = parseBody((json) => parseDecide(json, epochMs(Date.now())));
   app.post("/records/decide", parsed, async (context) => {
     const request = { ...context.get("parsed"), by: context.get("actor") };
     return context.json<DecidedView>(viewDecided(request, await access.decide(request), access));

@@ -5,7 +5,6 @@ import type { Hono } from "hono";
 import * as v from "valibot";
 
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
-import { parseJsonBody } from "../../../operator/change-request.ts";
 import type { EventFilter, EventsChange, EventsOperator } from "./outbox-operator.ts";
 import type { OutboxChangedView, OutboxPageView } from "./outbox-schema.ts";
 import { EVENTS_QUERY, outboxChangeSchema } from "./events-request-schema.ts";
@@ -37,8 +36,8 @@ export function parseEventsQuery(query: URLSearchParams): ParsedRequest<EventFil
   return { ok: true, value: { state, destination, ...pageOf(page) } };
 }
 
-export function parseEventsChange(bytes: Uint8Array): ParsedRequest<Omit<EventsChange, "action" | "by">> {
-  const read = v.safeParse(outboxChangeSchema, parseJsonBody(bytes));
+export function parseEventsChange(json: unknown): ParsedRequest<Omit<EventsChange, "action" | "by">> {
+  const read = v.safeParse(outboxChangeSchema, json);
   if (!read.success) return refuseQuery(read.issues[0].message);
   const { destination, reason, event = null, state = null, preview = false, confirm = false } = read.output;
   if (event === null && preview === confirm) {

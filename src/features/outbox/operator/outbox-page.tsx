@@ -59,7 +59,7 @@ async function change(fields: Fields, outbox: EventsOperator, by: Actor): Promis
     event === undefined
       ? { ...(step === "count" ? { preview: true } : { confirm: true }), state: stateOf(fields) ?? undefined }
       : { event: { shard, place, id } };
-  const parsed = parseEventsChange(new TextEncoder().encode(JSON.stringify({ destination, reason, ...asked })));
+  const parsed = parseEventsChange({ destination, reason, ...asked });
   if (!parsed.ok) return parsed.reason;
   const action = step === "drop" ? "drop" : "resend";
   return { ...(await outbox.change({ ...parsed.value, action, by })), step };

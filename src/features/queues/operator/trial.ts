@@ -7,7 +7,6 @@ import { MAX_MESSAGE_BYTES, type QueueTrialOutcome, type TryQueue } from "../tri
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { AuditLog } from "../../../operator/audited.ts";
-import { parseJsonBody } from "../../../operator/change-request.ts";
 import { decodeBase64 } from "../../../operator/given-response.ts";
 import type { Operator } from "../../../operator/operator.ts";
 import type { TrialView } from "./queue-schema.ts";
@@ -51,8 +50,8 @@ export function addQueueTrial(
   });
 }
 
-function parseTrial(bytes: Uint8Array): ParsedRequest<unknown> {
-  const read = v.safeParse(queueTrialSchema, parseJsonBody(bytes));
+function parseTrial(json: unknown): ParsedRequest<unknown> {
+  const read = v.safeParse(queueTrialSchema, json);
   if (!read.success) return { ok: false, reason: read.issues[0].message };
   if ("body" in read.output) return { ok: true, value: read.output.body };
   const body = decodeBase64(read.output.bodyBase64);
