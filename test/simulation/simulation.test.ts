@@ -8,5 +8,5 @@ describe("the simulation", () => {
     expectUnbroken(await explore(INTERLEAVINGS, 1, () => undefined, extrasWithout(BROKEN_EXTRAS)));
   });
 
-  it("takes the same steps again from the same seed", () => expectRepeatable(replay, 50));
+  it("takes the same steps again from the same seed", () => expectRepeatable(replay, 25));
 });

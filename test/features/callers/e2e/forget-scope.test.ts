@@ -125,6 +125,7 @@ describe("a caller who asks to be erased", { timeout: 300_000, shuffle: false },
     expect((await ask(asked, null)).status).toBe(401);
     for (const [change, reported] of [
       [{ confirm: false }, "All records of the caller would be forgotten."],
+      [{ scope: { [ANNA]: ANNA } }, "one of: [header:authorization]"],
       [{ reason: " " }, "reason must not be empty"],
       [{ cursor: "00000000~0" }, "cursor must come from the call before"],
     ] as const) {

@@ -72,6 +72,21 @@ function seen(answer: RawResponse): ExchangeOutcome {
   return answer.status === 503 ? "refused" : v.parse(outcome, NAMES[name] ?? name);
 }
 
+const recordsOf = v.object({ records: v.tuple([v.looseObject({ id: v.string() })]) });
+const replaysIn = v.looseObject({ replays: v.object({ count: v.number(), lastAt: v.string() }) });
+
+/** A record shows as many replays as its clients got, of its shard and of a Worker's memory, within the ten seconds that this hands them over in. */
+async function expectReplaysOf(key: string): Promise<void> {
+  const ask = (path: string) => askGateway(gateway.url + BASE + path, "GET", {});
+  const { records } = v.parse(recordsOf, (await ask(`/records?key=${key}`)).json);
+  const got = sent.filter((one) => one.key === key && one.outcome === "replay").length;
+  expect(got).toBeGreaterThan(5);
+  await until(async () => {
+    const { replays } = v.parse(replaysIn, (await ask(`/records/${records[0].id}`)).json);
+    return replays.count === got ? true : null;
+  }, `${got} replays`);
+}
+
 const messageOf = ({ path, key }: Payment, behave?: Script): Message => ({
   path,
   ...(key === null ? {} : { key }),
@@ -277,6 +292,7 @@ it("counts every request of an outage once, and as prevented what clients repeat
     sent.push({ ...followed, isOther: false, outcome: seen(await response) });
 
   const after = await expectAgreement();
+  await expectReplaysOf(on("/reject")[0]?.key ?? "");
   expect(after.outcomes).toMatchObject({ attached: expect.any(Number) });
   const effects = await origin.effectLog();
   expect(new Set(Object.values(countBy(effects, ({ key }) => key ?? "")))).toEqual(new Set([1]));

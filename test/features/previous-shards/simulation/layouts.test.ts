@@ -7,5 +7,5 @@ describe("the simulation of layouts", () => {
     expectUnbroken(await exploreLayouts(INTERLEAVINGS, 1));
   });
 
-  it("takes the same steps again from the same seed", () => expectRepeatable(replayLayouts, 30));
+  it("takes the same steps again from the same seed", () => expectRepeatable(replayLayouts, 15));
 });
