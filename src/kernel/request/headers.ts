@@ -156,7 +156,7 @@ function isRemovable(name: string): boolean {
  * The header that a CGI-style server takes this name for: there, `Idempotency_Attempt` and `Idempotency-Attempt` become the same
  * variable (RFC 3875, section 4.1.18).
  */
-export function dashedName(name: string): string {
+function dashedName(name: string): string {
   return name.replaceAll(/[^a-z0-9]/g, "-");
 }
 

@@ -46,6 +46,11 @@ export interface ForwardedHeaders {
 const IMITATIONS: readonly string[] = [HOST, PROTO].flatMap(imitations);
 const UNTRUSTED: readonly string[] = [FORWARDED, ...IMITATIONS];
 
+/** Names of request headers that the origin must not get, in lower case. `trusts`: see `forwardedFor`. */
+export function unforwardedNames(trusts: boolean): readonly string[] {
+  return trusts ? IMITATIONS : UNTRUSTED;
+}
+
 /** The name with its first, its last or both dashes replaced by underscores. */
 function imitations(name: string): readonly string[] {
   return [name.replace("-", "_"), name.replace(/-(?=[^-]*$)/, "_"), name.replaceAll("-", "_")];
@@ -57,7 +62,7 @@ export function forwardedFor(url: URL, headers: HeadersView, trusts: boolean): F
     [HOST, url.host],
     [PROTO, url.protocol.slice(0, -1)],
   ];
-  return trusts ? { drop: IMITATIONS, set: set.filter(([name]) => !headers.has(name)) } : { drop: UNTRUSTED, set };
+  return { drop: unforwardedNames(trusts), set: trusts ? set.filter(([name]) => !headers.has(name)) : set };
 }
 
 /**
