@@ -3,7 +3,7 @@
 // then a client that disconnects cuts it off, and the attempt is ambiguous.
 
 import type { ClientProblem } from "../record/problem.ts";
-import { BROKEN_BODY, LATE_BODY } from "../request/body.ts";
+import { BROKEN_BODY, LATE_BODY, SMALL_BYTES } from "../request/body.ts";
 import type { Fingerprint } from "../record/units.ts";
 import type { BodyReader } from "../request/body-reader.ts";
 import { freeBytes } from "../request/byte-budget.ts";
@@ -79,21 +79,24 @@ async function fingerprintUpload(
   stored: StoredUpload,
   bodies: BodyStore,
 ): Promise<Fingerprint> {
+  if (canonical !== null && comparison.as === "multipart") return fingerprintMultipart(parts, canonical, comparison);
+  return stored.size <= mostInMemory(comparison)
+    ? fingerprintRequest(parts, await readChunks(bodies, stored), comparison)
+    : fingerprintDigested(parts, stored.digest, comparison);
+}
+
+/** How large a body is compared as a whole, at most. */
+function mostInMemory(comparison: ComparisonRule): number {
   switch (comparison.as) {
     case "json":
     case "selected json":
     case "form":
-      return stored.size <= WHOLE_BODY_BYTES
-        ? fingerprintRequest(parts, await readChunks(bodies, stored), comparison)
-        : fingerprintDigested(parts, stored.digest, comparison);
+      return WHOLE_BODY_BYTES;
     case "multipart":
-      return canonical === null
-        ? fingerprintDigested(parts, stored.digest, comparison)
-        : fingerprintMultipart(parts, canonical, comparison);
     case "none":
     case "bytes":
     case "typed bytes":
-      return fingerprintDigested(parts, stored.digest, comparison);
+      return SMALL_BYTES;
   }
 }
 

@@ -4,6 +4,7 @@
 import type { BodySelection } from "../config/resolved.ts";
 import { pointerTokens } from "../config/values.ts";
 import { fingerprint, type Fingerprint } from "../record/units.ts";
+import { SMALL_BYTES } from "./body.ts";
 import { comparedQuery } from "./compared-query.ts";
 import { comparedHeaders, type ComparisonRule, comparisonOf } from "./comparison.ts";
 import { digest, sha256 } from "./digest.ts";
@@ -40,7 +41,7 @@ export function comparedParts({ request, headers, url, route }: Omit<ExchangeInt
 }
 
 /** Must change whenever the digested parts or their order change, so that an old fingerprint never equals a new one. */
-const VERSION = "onceway-1";
+const VERSION = "onceway-2";
 
 const encoder = new TextEncoder();
 
@@ -57,11 +58,13 @@ export async function fingerprintRequest(
   if (comparison.as === "none") return fingerprintOf(parts, ["none"]);
   const isBytes = comparison.as === "bytes" || comparison.as === "typed bytes";
   const canonical = isBytes ? null : await slicer.run(canonicalBody(body, comparison, canonicalMultipart), caller);
-  if (canonical === null) return fingerprintDigested(parts, await sha256(body), comparison);
-  return fingerprintOf(parts, [...canonical.tags, await sha256(canonical.bytes)]);
+  const { tags, bytes } = canonical ?? { tags: bytesTags(comparison), bytes: body };
+  // Small ones go into the digest as they are. The shard digests a multipart form piece by piece, whatever its size.
+  const isSmall = bytes.byteLength <= SMALL_BYTES && (canonical === null || comparison.as !== "multipart");
+  return fingerprintOf(parts, [...tags, ...(isSmall ? ["small", bytes] : [await sha256(bytes)])]);
 }
 
-/** The fingerprint of a request whose body is compared as bytes and was digested while it arrived. */
+/** The fingerprint of a request whose body is compared as bytes, has more than SMALL_BYTES, and was digested while it arrived. */
 export function fingerprintDigested(
   parts: FingerprintParts,
   bodyDigest: Uint8Array,

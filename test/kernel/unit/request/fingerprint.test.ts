@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { MAX_JSON_BYTES, MAX_JSON_DEPTH } from "../../../../src/kernel/request/json.ts";
 import { canonicalJson } from "../../../support/canonical-json.ts";
-import { fingerprintRequest } from "../../../../src/kernel/request/fingerprint.ts";
+import { SMALL_BYTES } from "../../../../src/kernel/request/body.ts";
+import { sha256 } from "../../../../src/kernel/request/digest.ts";
+import { fingerprintDigested, fingerprintRequest } from "../../../../src/kernel/request/fingerprint.ts";
 import { finish } from "../../../support/slices.ts";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -86,5 +88,26 @@ describe("the fingerprint", () => {
   it("leaves the body out under none", async () => {
     expect(await of("a", "none")).toBe(await of("b", "none"));
     expect(await of("a", "none")).not.toBe(await of("a", "bytes"));
+  });
+});
+
+describe("the fingerprint of bytes", () => {
+  const parts = { method: "POST", path: "/p", query: "", headers: [] };
+  const ofBytes = (body: Uint8Array): Promise<string> => fingerprintRequest(parts, body, { as: "bytes" });
+
+  it("is the same for a body of more than SMALL_BYTES that was digested while it arrived", async () => {
+    const body = new Uint8Array(SMALL_BYTES + 1).fill(7);
+    expect(await ofBytes(body)).toBe(await fingerprintDigested(parts, await sha256(body), { as: "bytes" }));
+  });
+
+  it("differs with each byte of a body, on both sides of SMALL_BYTES", async () => {
+    const sizes = [0, 1, 4096, SMALL_BYTES, SMALL_BYTES + 1];
+    const bodies = sizes.flatMap((size) => [new Uint8Array(size), new Uint8Array(size).fill(1, size - 1)]);
+    expect(new Set(await Promise.all(bodies.map(ofBytes))).size).toBe(2 * sizes.length - 1);
+  });
+
+  it("tells a body from a larger one whose digest it is", async () => {
+    const large = new Uint8Array(SMALL_BYTES + 1);
+    expect(await ofBytes(await sha256(large))).not.toBe(await ofBytes(large));
   });
 });
