@@ -8,7 +8,7 @@ import type { Started } from "../record/record.ts";
 import { type AttemptId, attemptId, type EpochMs, epochMs, type RecordId } from "../record/units.ts";
 import type { FeatureActions, PerformedExchange } from "../object-feature.ts";
 import type { BeginsElsewhere } from "../elsewhere.ts";
-import { type ExchangeHead, logNames, storedHead } from "../request/message.ts";
+import { type ExchangeHead, logNames, type ReplayHead, storedHead } from "../request/message.ts";
 import type { KeyCount } from "../request/scope.ts";
 import { verificationInForm, verificationText } from "../request/origin-key.ts";
 import { logFailure } from "../traffic/bookkeep.ts";
@@ -39,6 +39,7 @@ export class Exchange {
   /** For the attempt that this exchange may start. */
   #attemptId: AttemptId;
   #hasVerified = false;
+  #hasWaited = false;
   /** Whether the caller may begin a new key; `null`: not asked yet. */
   #mayBegin: boolean | null = null;
   /** The name of the record that the request means: while the scope changes, it may be one of several. */
@@ -102,7 +103,7 @@ export class Exchange {
         return this.#performer("park")(this.#performed, action.refusal);
       case "replay":
         return (
-          (await replayAnswer(action, this.#incoming.head, this.#signal, this.#shared)) ??
+          (await replayAnswer(action, this.#replayHead, this.#signal, this.#shared)) ??
           this.#refuse(notKept(action.record).problem)
         );
       case "attach":
@@ -189,6 +190,7 @@ export class Exchange {
   async #wait({ duplicate, untilBegun, refusal }: ActionOf<"wait">): Promise<ExchangeAnswer | null> {
     const { inFlight, isOwn, hasSameBody, waitMs } = duplicate;
     const { span, body } = this.#incoming;
+    this.#hasWaited = true;
     if (hasSameBody) body.share(inFlight.body);
     const wait = this.#place(waitMs, { untilBegun, isCounted: !isOwn });
     const woken = await timeWait(span, this.#shared.room.wait(inFlight.waiters, wait));
@@ -210,6 +212,12 @@ export class Exchange {
 
   #refuse(problem: ClientProblem): ExchangeAnswer {
     return problemAnswer(this.#incoming.head, problem);
+  }
+
+  /** The Worker does not cache what its request has waited for: that is asked for twice, but nobody has lost an answer. */
+  get #replayHead(): ReplayHead {
+    const { head } = this.#incoming;
+    return this.#hasWaited ? { ...head, request: { ...head.request, isCached: false } } : head;
   }
 
   get #signal(): AbortSignal | null {

@@ -149,6 +149,23 @@ describe("duplicates that are abandoned", () => {
 });
 
 describe("duplicates that wait", () => {
+  it("get an answer that their Worker does not cache, but the next one's does", async () => {
+    await withExchanges(async ({ run, world }) => {
+      const answer = Promise.withResolvers<null>();
+      world.origin = () => answer.promise.then(() => new Response("done", { status: 201 }));
+      const head = waiting();
+      const toCache = (): ExchangeHead => {
+        const later = again(head);
+        return { ...later, request: { ...later.request, isCached: true } };
+      };
+      const [first, second] = [run(head), run(toCache())];
+      answer.resolve(null);
+      const given = [await first, await second, await run(toCache())];
+      expect(given.map(({ headers }) => headers.get("idempotency-status"))).toEqual(["first", "replayed", "replayed"]);
+      expect(given.map(({ headers }) => headers.has("idempotency-small"))).toEqual([false, false, true]);
+    });
+  });
+
   it("share the news that the origin is unreachable: one try for all of them, each with its own key echoed", async () => {
     await withExchanges(async ({ run, world }) => {
       const gate = Promise.withResolvers<boolean>();
