@@ -70,54 +70,6 @@ describe("onceway/client", () => {
     expect(await scene.origin.effects(key)).toBe(1);
   });
 
-  it("retries after a refusal by the origin", async () => {
-    const key = freshKey();
-    const refused = { status: 503, effect: false };
-    await scene.origin.behave({ key }, { sequence: [refused, refused, { status: 201, body: "done" }] });
-    expect(await (await post("/hold", key)).text()).toBe("done");
-    expect(await scene.origin.effects(key)).toBe(1);
-  });
-
-  it("reports that nothing happened when the origin keeps refusing", async () => {
-    const key = freshKey();
-    await scene.origin.behave({ key }, { status: 429, effect: false });
-    const error = await failure(post("/hold", key));
-    expect(error).toMatchObject({ outcome: "no-effect", reason: "tries", key, tries: 6 });
-    expect(error.response?.status).toBe(429);
-  });
-
-  it("returns an origin's rejection that is a result", async () => {
-    const key = freshKey();
-    await scene.origin.behave({ key }, { status: 409, body: "sold out" });
-    const response = await post("/hold", key);
-    expect([response.status, await response.text()]).toEqual([409, "sold out"]);
-    expect(sentWith(key)).toEqual([409]);
-  });
-
-  it("reports at once that a key belongs to a different request", async () => {
-    const key = freshKey();
-    await post("/hold", key);
-    const error = await failure(post("/hold", key, '{"other":true}'));
-    expect(error).toMatchObject({
-      outcome: "unknown",
-      reason: "final",
-      key,
-      tries: 1,
-      problem: { code: "key-reused" },
-    });
-    expect(await scene.origin.effects(key)).toBe(1);
-  });
-
-  it("reports a held unknown outcome at once", async () => {
-    const key = freshKey();
-    await scene.origin.behave({ key }, { drop: "after-effect" });
-    const lost = await failure(post("/hold", key));
-    expect(lost).toMatchObject({ outcome: "unknown", reason: "final", tries: 1, problem: { code: "origin-dropped" } });
-    const held = await failure(post("/hold", key));
-    expect(held).toMatchObject({ outcome: "unknown", reason: "final", tries: 1, problem: { code: "outcome-unknown" } });
-    expect(await scene.origin.effects(key)).toBe(1);
-  });
-
   it("waits for the next attempt after one with an unknown outcome", async () => {
     const key = freshKey();
     await scene.origin.behave({ key }, { sequence: [{ drop: "after-read" }, { status: 201, body: "second" }] });
@@ -144,13 +96,6 @@ describe("onceway/client", () => {
     const error = await failure(post("/small", key));
     expect(error).toMatchObject({ outcome: "happened", tries: 2, problem: { originalStatus: 201 } });
     expect(await scene.origin.effects(key)).toBe(1);
-  });
-
-  it("reports that nothing happened when the request itself is refused", async () => {
-    const key = freshKey();
-    const error = await failure(post("/small", key, "x".repeat(101)));
-    expect(error).toMatchObject({ outcome: "no-effect", reason: "final", problem: { code: "body-too-large" } });
-    expect(await scene.origin.requests(key)).toEqual([]);
   });
 
   const post202 = async (key: string): Promise<URL> => {

@@ -134,14 +134,6 @@ describe("a record whose outcome is unknown", () => {
       timeline: [{ attempt: 1 }, { type: "change", action: "release", reason }, { attempt: 2, verdict: "result" }],
     });
   });
-
-  it("can be resolved with any bytes, and replays them", async () => {
-    const { key, path, id } = await unknownKey();
-    const bytes = Buffer.from([0, 255, 128, 10, 13]);
-    const response = { status: 203, bodyBase64: bytes.toString("base64") };
-    await scene.ask("POST", `/records/${id}/resolve`, { body: { confirm: true, reason: "by hand", response } });
-    expect((await scene.send({ path, key })).body).toEqual(bytes);
-  });
 });
 
 describe("a change", () => {
@@ -217,18 +209,6 @@ describe("a change", () => {
     expect(log).not.toContain(message.key);
     expect(headerValue(await scene.send(message), "idempotent-replayed")).toBeNull();
     expect(await scene.origin.effects(message.key)).toBe(2);
-  });
-
-  it("needs a reason, and with resolve a response that can be sent", async () => {
-    const { id } = await unknownKey();
-    for (const [action, body] of [
-      ["release", {}],
-      ["resolve", { confirm: true, reason: "x", response: { status: 204, body: "x" } }],
-    ] as const) {
-      const refused = await scene.ask("POST", `/records/${id}/${action}`, { body });
-      expect(refused).toMatchObject({ status: 400, json: { code: "operator-request-invalid" } });
-    }
-    expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown", timeline: [{}] });
   });
 
   it("accepts a response of a megabyte, and reads no more of a request than it needs", async () => {

@@ -16,14 +16,10 @@ import {
   untilTrue,
 } from "../../../support/e2e/stream-scene.ts";
 
-const LOCK_MS = 2_500;
-const BRIEF = { timeout: "2s", lock: `${LOCK_MS}ms`, idle_timeout: "20s" };
 const LARGE = { max_response_body: "40MiB" };
 const ROUTES = [
   { path: "/reject", ...LARGE },
   { path: "/wait", duplicate: "wait", wait: "20s", ...LARGE },
-  { path: "/brief/retry", unknown: "retry", ...BRIEF },
-  { path: "/brief/hold", unknown: "hold", ...BRIEF },
   { path: "/small", max_response_body: "1MiB" },
 ];
 
@@ -32,9 +28,6 @@ beforeAll(async () => {
   scene = await startStreamScene(ROUTES);
 });
 afterAll(() => scene.close());
-
-/** The most that a row holds of a body (src/kernel/store/bodies.ts); the platform takes 2 MB. */
-const CHUNK_BYTES = 256 * 1024;
 
 describe("A response that comes in pieces", () => {
   it.each([
@@ -113,18 +106,6 @@ describe("A response that comes in pieces", () => {
     expect(isReplay(await scene.read({ path: "/reject", key }))).toBe(true);
     expect(scene.origin.effects(key)).toBe(1);
   });
-
-  it("is stored in rows of at most one chunk", async () => {
-    const load = makeLoad(3);
-    const { key, first, streaming } = await scene.start("/wait", { digestOnly: true });
-    streaming.begin([]);
-    // One byte more than whole chunks.
-    for (const piece of [...load.pieces, "x"]) await streaming.write(piece);
-    await streaming.end();
-    expect((await first.end).size).toBe(load.size + 1);
-    expect(scene.storage().largestRow()).toBe(CHUNK_BYTES);
-    expect((await scene.read({ path: "/wait", key })).sha256).toBe((await first.end).sha256);
-  });
 });
 
 describe("A store that fails in the middle of a stream", () => {
@@ -200,18 +181,6 @@ describe("A client that leaves in the middle of a stream", () => {
     expect(scene.origin.effects(key)).toBe(1);
   });
 
-  it("changes nothing when it leaves before the first byte", async () => {
-    const { key, first, streaming } = await scene.start("/wait");
-    first.reset();
-    await expect(first.head).rejects.toThrow();
-    streaming.begin([]);
-    await streaming.write("late");
-    await streaming.end();
-    const replay = await scene.read({ path: "/wait", key });
-    expect({ text: replay.bytes.toString(), replay: isReplay(replay) }).toEqual({ text: "late", replay: true });
-    expect(scene.origin.effects(key)).toBe(1);
-  });
-
   it("changes nothing when it leaves in the middle of a long body", async () => {
     const load = makeLoad(8);
     const { key, first, streaming } = await scene.start("/wait", { digestOnly: true });
@@ -277,28 +246,5 @@ describe("A slow reader", () => {
     expect(quick.sha256).toBe(load.sha256);
     slow.resume();
     expect(await slow.end).toMatchObject({ sha256: load.sha256, complete: true });
-  });
-});
-
-describe("A stream that lives longer than its lock", () => {
-  it.each(["/brief/retry", "/brief/hold"])("is never superseded: %s", async (path) => {
-    const { key, first, streaming } = await scene.start(path);
-    const begun = scene.storage().lastAttempt()?.lockedUntil ?? Infinity;
-    streaming.begin([]);
-    await streaming.write("one;");
-    await first.untilText("one;");
-    // This test needs real time: the lock would have ended, had it not been renewed.
-    await untilTrue(
-      () => Date.now() > begun && (scene.storage().lastAttempt()?.lockedUntil ?? 0) > begun + LOCK_MS,
-      "the lock is renewed",
-    );
-    expect(scene.storage().lastAttempt()?.attempt).toBe(1);
-    expect(problemCode(await scene.read({ path, key }))).toBe("in-flight");
-    await streaming.write("two;");
-    await first.untilText("one;two;");
-    await streaming.end();
-    expect((await first.end).complete).toBe(true);
-    expect((await scene.read({ path, key })).bytes.toString()).toBe("one;two;");
-    expect(scene.origin.effects(key)).toBe(1);
   });
 });

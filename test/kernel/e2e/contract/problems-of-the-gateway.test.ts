@@ -190,16 +190,4 @@ describe("configuration-invalid", () => {
       await removeGateway(gateway);
     }
   });
-
-  it("is also an error when there is no route", async () => {
-    const gateway = await startGateway(scene.origin.url, {}, []);
-    try {
-      const path = `/anything/${freshKey()}`;
-      const response = await clientOf(gateway.url).send({ method: "GET", path, body: null });
-      expect((await scene.origin.requests()).filter((request) => request.path === path)).toEqual([]);
-      expectProblem(response, { code: "configuration-invalid", status: 500, retryable: false, echo: null });
-    } finally {
-      await removeGateway(gateway);
-    }
-  });
 });

@@ -149,7 +149,6 @@ describe("waiting duplicates share a refusal", () => {
 
 describe.concurrent("an ambiguous answer whose body is still arriving", () => {
   it.each([
-    { path: "/brief", size: "its head alone", bytes: 0 },
     { path: "/brief", size: "400 KiB", bytes: 400 * 1024 },
     { path: "/hold", size: "400 KiB", bytes: 400 * 1024 },
   ])("is sent ($path, $size), and cut off before its lock ends: no attempt runs beside it", async ({ path, bytes }) => {
@@ -186,25 +185,6 @@ describe.concurrent("an ambiguous answer whose body is still arriving", () => {
 });
 
 describe("waiting duplicates", () => {
-  it("are limited for one key: one more is told to retry later, and no other is affected", async () => {
-    const { key, first, streaming } = await scene.start("/wait");
-    const waiting = await openWaiters(key, MAX_PER_RECORD);
-    const refused = await scene.read({ path: "/wait", key });
-    expect(problemCode(refused)).toBe("in-flight");
-    expect(headerValue(refused, "retry-after")).toBe("1");
-    const other = await scene.start("/wait");
-    const [another] = await openWaiters(other.key, 1);
-    other.streaming.begin([["Content-Length", "5"]], 201);
-    await other.streaming.write("other");
-    await other.streaming.end();
-    expect((await another?.end)?.bytes.toString()).toBe("other");
-    streaming.begin([["Content-Length", "4"]], 201);
-    await streaming.write("done");
-    await streaming.end();
-    for (const reader of [first, ...waiting]) expect((await reader.end).bytes.toString()).toBe("done");
-    expect(scene.origin.effects(key)).toBe(1);
-  });
-
   it("wait no longer than their clients: those that have left free their places", async () => {
     const { key, first, streaming } = await scene.start("/wait");
     const leaving = await openWaiters(key, MAX_PER_RECORD);
