@@ -1,7 +1,11 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
 
 import { checkWranglerConfig } from "../../../src/cli/check/file.ts";
+import { readSecrets } from "../../../src/serve/secrets.ts";
 import { selfHosting, type SelfHosting } from "../../../src/serve/self-hosting.ts";
 
 const BASE = `
@@ -41,6 +45,12 @@ describe("a wrangler.toml off Cloudflare", () => {
     expect(hosted(`${ZONE}${ROUTE}[[vars.ROUTES]]\npath = "/v1/orders"\n`).problems.map(({ path }) => path)).toEqual([
       "IDEMPOTENCY.origin",
     ]);
+  });
+
+  it("calls no service binding, and keeps no records elsewhere", () => {
+    const service = `services = [{ binding = "API", service = "api" }]\n`;
+    const { problems } = hosted(`${service}${ORIGIN}${ROUTE}origin.binding = "API"\njurisdiction = "eu"\n`);
+    expect(problems.map(({ path }) => path)).toEqual(["ROUTES[0].origin", "ROUTES[0].jurisdiction"]);
   });
 
   it("ignores a client's own claim about its address", () => {
@@ -85,5 +95,34 @@ durable_objects.bindings = [{ name = "KEY_SHARD", class_name = "KeyShard" }]
     expect(local.vars["ROUTES"]).toEqual([{ path: "/local" }]);
     expect(local.compatibility.date).toBe("2026-10-01");
     expect(local.problems.map(({ path }) => path)).toEqual(["env.local.IDEMPOTENCY.origin"]);
+  });
+});
+
+describe("secrets", () => {
+  const read = (values: Readonly<Record<string, string>>, taken: readonly string[] = []) =>
+    readSecrets({ file: null, required: Object.keys(values), environment: values, taken });
+
+  it.each([
+    ["IDEMPOTENCY", "{}"],
+    ["IDENTITIES", "{}"],
+    ["ROUTES_2", "{}"],
+    ["QUEUES", "{}"],
+    ["KEY_SHARD", "{}"],
+    ["ADMIN_TOKEN", ""],
+  ])("need a value, and change neither the configuration nor another binding: %s=%s", (name, value) => {
+    expect(read({ [name]: value }, ["KEY_SHARD"]).problems.map(({ path }) => path)).toEqual([name]);
+  });
+
+  it("are those of the file before those of the environment, and only those that are named", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "onceway-secrets-"));
+    const file = join(folder, "secrets");
+    await writeFile(file, "ONE='of the file'\n");
+    const environment = { ONE: "of the environment", TWO: "2", THREE: "3" };
+    expect(readSecrets({ file, required: ["ONE", "TWO"], environment, taken: [] })).toEqual({
+      values: { ONE: "of the file", TWO: "2" },
+      problems: [],
+    });
+    await rm(folder, { recursive: true });
+    expect(readSecrets({ file, required: [], environment, taken: [] }).problems).toMatchObject([{ path: file }]);
   });
 });
