@@ -10,6 +10,7 @@ import * as v from "valibot";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { CASES } from "../../../src/conformance/catalogue.ts";
 import { startOnceway } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { listen } from "../../support/origin-server.ts";
 import { freePort } from "../../support/ports.ts";
 
@@ -80,7 +81,7 @@ const reportSchema = v.strictObject({
 describe("with --json", () => {
   it("is one object, with each member that the page names, and totals that are those of its results", async () => {
     const args = ["--only", "replay", "--only", "mismatch.body", "--only", "crash"];
-    const { code, stdout, stderr } = await startOnceway(["conformance", url, "--json", ...args]).outcome;
+    const { code, stdout, stderr } = await callOnceway(["conformance", url, "--json", ...args]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
     expect(stdout.endsWith("}\n")).toBe(true);
     const { target, mode, by, totals, results } = v.parse(reportSchema, JSON.parse(stdout));
@@ -104,7 +105,7 @@ describe("with --json", () => {
       sent += 1;
       response.end();
     };
-    const { code, stdout, stderr } = await startOnceway(["conformance", url, "--list", "--json"]).outcome;
+    const { code, stdout, stderr } = await callOnceway(["conformance", url, "--list", "--json"]);
     expect({ code, stderr, sent }).toEqual({ code: 0, stderr: "", sent: 0 });
     const listed = v.parse(v.array(v.strictObject(caseEntries)), JSON.parse(stdout));
     expect(listed.map(({ id }) => id)).toEqual(CASES.map(({ id }) => id));
@@ -113,7 +114,7 @@ describe("with --json", () => {
   it("prints nothing of a server that cannot be tested, and says why on stderr", async () => {
     answer = (_, response) => response.writeHead(401).end("who are you?");
     const junit = join(folder, "untested.xml");
-    const { code, stdout, stderr } = await startOnceway(["conformance", url, "--json", "--junit", junit]).outcome;
+    const { code, stdout, stderr } = await callOnceway(["conformance", url, "--json", "--junit", junit]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("a first request got 401, so nothing can be tested");
     expect(existsSync(junit)).toBe(false);

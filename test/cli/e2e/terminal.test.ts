@@ -9,6 +9,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runOnceway } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { freshKey } from "../../support/http.ts";
 import { projectDir } from "../../support/wrangler.ts";
 import { ADMIN_TOKEN, type OperatorScene, startOperatorScene } from "../../support/e2e/operator-scene.ts";
@@ -169,7 +170,7 @@ describe("in a pipe", () => {
     const id = await evilRecord();
     const { stdout } = await runOnceway(["records", "show", id, "--body"], env());
     expect(stdout).toBe(BODY.toString());
-    const json = await runOnceway(["records", "show", id, "--json"], env());
+    const json = await callOnceway(["records", "show", id, "--json"], env());
     expect(json.stdout).toContain("\u202e");
     expect(JSON.parse(json.stdout)).toMatchObject({ id });
   });
@@ -177,15 +178,15 @@ describe("in a pipe", () => {
   it("resolve changes nothing without --yes, and shows the response with --dry-run", async () => {
     const { id } = await unknownRecord();
     const args = resolveWith201(id, "-H", "content-type: application/json", "--reason", "seen");
-    const without = await runOnceway([...args, "--body", "{}"], env());
+    const without = await callOnceway([...args, "--body", "{}"], env());
     expect(without.code).toBe(2);
     expect(without.stderr).toContain("--yes");
-    const preview = await runOnceway([...args, "--body", "{}", "--dry-run", "--json"], env());
+    const preview = await callOnceway([...args, "--body", "{}", "--dry-run", "--json"], env());
     expect(JSON.parse(preview.stdout)).toMatchObject({ preview: { status: 201, body: "{}", warnings: [] } });
-    const broken = await runOnceway([...args, "--body", "{", "--yes"], env());
+    const broken = await callOnceway([...args, "--body", "{", "--yes"], env());
     expect(broken.code).toBe(1);
     expect(broken.stderr).toContain("The body is not JSON");
     expect((await scene.ask("GET", `/records/${id}`)).json).toMatchObject({ state: "unknown" });
-    expect((await runOnceway([...args, "--body", "{}", "--yes"], env())).code).toBe(0);
+    expect((await callOnceway([...args, "--body", "{}", "--yes"], env())).code).toBe(0);
   });
 });

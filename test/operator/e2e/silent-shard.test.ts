@@ -6,7 +6,7 @@ import type { Browser } from "playwright-core";
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
-import { runOnceway } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { freshKey } from "../../support/http.ts";
 import { HOLD, openConsole, signIn, startConsoleScene } from "../../support/e2e/console.ts";
 import { ADMIN_TOKEN, BASE, type OperatorScene, startOperatorScene } from "../../support/e2e/operator-scene.ts";
@@ -95,7 +95,7 @@ describe("while one shard fails", () => {
 
   it("the command line lists the other shards, and warns", async () => {
     const env = { ONCEWAY_URL: scene.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
-    const { code, stdout, stderr } = await runOnceway(["records", "list", "--state", "unknown", "--json"], env);
+    const { code, stdout, stderr } = await callOnceway(["records", "list", "--state", "unknown", "--json"], env);
     expect(code).toBe(0);
     const listed = stdout
       .trim()
@@ -139,7 +139,7 @@ it("when no shard answers, nothing is shown as empty", async () => {
       expect(await own.ask("GET", path)).toMatchObject({ status: 503, json: { code: "store-unavailable" } });
     }
     const env = { ONCEWAY_URL: own.gateway.url, ONCEWAY_TOKEN: ADMIN_TOKEN };
-    const { code, stdout, stderr } = await runOnceway(["records", "list"], env);
+    const { code, stdout, stderr } = await callOnceway(["records", "list"], env);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("store-unavailable");
     const { page, close } = await openConsole(browser, own);

@@ -3,7 +3,8 @@
 
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type CommandOutcome, runOnceway } from "../../support/command-line.ts";
+import type { CommandOutcome } from "../../support/command-line.ts";
+import { callOnceway } from "../../support/command-line-here.ts";
 import { freshKey } from "../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../support/origin.ts";
 import { freePort } from "../../support/ports.ts";
@@ -45,7 +46,7 @@ async function stop(running: readonly ServeProcess[]): Promise<void> {
 }
 
 function onceway(...args: readonly string[]): Promise<CommandOutcome> {
-  return runOnceway(args, { ONCEWAY_TOKEN: ADMIN_TOKEN });
+  return callOnceway(args, { ONCEWAY_TOKEN: ADMIN_TOKEN });
 }
 
 it("a previous number that one process has done with stays as long as another one has records of it", async () => {
@@ -77,8 +78,8 @@ it("a previous number that one process has done with stays as long as another on
   expect(stdout).not.toContain("take it out");
 
   const dropped = await fileWith({ shards: 2 });
-  const checks = await Promise.all(urls.map((url) => onceway("check", dropped, "--against", url)));
-  expect(checks.map((check) => check.code)).toEqual([0, 1]);
+  expect((await onceway("check", dropped, "--against", urls[0] ?? "")).code).toBe(0);
+  expect((await onceway("check", dropped, "--against", urls[1] ?? "")).code).toBe(1);
   expect(isReplay(await send(clients, { path: "/pay", key }))).toBe(true);
   expect(await origin.effects(key)).toBe(1);
 
