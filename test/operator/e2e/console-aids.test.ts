@@ -52,6 +52,8 @@ describe("a tile of the overview", () => {
     expect(await tile.innerText()).toBe("Duplicates prevented\n1\nin 24 hours");
     await page.getByRole("link", { name: "Duplicates prevented" }).click();
     await page.getByRole("heading", { name: "The last 24 hours" }).waitFor();
+    const requests = page.getByRole("img", { name: /^Requests by hour: \d+, at most \d+ at / });
+    expect(await requests.locator("rect.part").count()).toBeGreaterThanOrEqual(1);
     await close();
   });
 });

@@ -15,7 +15,7 @@ import {
 
 let scene: OperatorScene;
 beforeAll(async () => {
-  scene = await startOperatorScene({ shards: 1, scope: ["none"] }, [{ path: "/v1/*" }, { path: "/_Oncewa/*" }]);
+  scene = await startOperatorScene({ shards: 1, scope: ["none"] }, [{ path: "/v1/*" }, { path: "/*" }]);
 });
 afterAll(() => scene.close());
 
@@ -103,9 +103,11 @@ describe("a Host header that is not a host name", () => {
 });
 
 describe("the operator path", () => {
-  it("is served in its plain form, and in the absolute form that proxies use", async () => {
+  it("is served in its plain form, and in the absolute form that proxies use, with a token whatever the route", async () => {
     expect((await ask(`${BASE}/health`)).status).toBe(200);
     expect((await ask(`http://other.example${BASE}/health`)).status).toBe(200);
+    expect((await ask(`${BASE}/records`, [["Idempotency-Key", freshKey()]], "POST")).status).toBe(401);
+    expect(await arrivals()).toEqual([]);
   });
 
   it.each([
@@ -124,6 +126,11 @@ describe("the operator path", () => {
     "/_onceway%20/health",
     "/_onceway%00/health",
     "/_onceway%2fhealth",
+    "/_onceway/",
+    "/_onceway/health/",
+    "/_onceway/%68ealth",
+    "/_onceway/./health;x",
+    "/_onceway/records/x%2f",
     "/x%2f..%2f_onceway/health",
     "/x/..;/_onceway/health",
     "http://other.example/x/../_onceway/health",
@@ -184,21 +191,30 @@ describe("an operator's token", () => {
 });
 
 describe("a hostname for operators", () => {
-  it("serves the operator path and nothing else, and no other host serves it", async () => {
-    const more = { OPERATOR_API: { hostname: "ops.example.com" } };
+  const PATH = "/internal/ops";
+
+  it("serves the path that is configured and nothing else, and no other host serves it", async () => {
+    const more = { OPERATOR_API: { hostname: "ops.example.com", path: PATH } };
     const own = await startOperatorScene({ shards: 1, scope: ["none"] }, [{ path: "/v1/*" }], undefined, more);
     const at = async (host: string, target: string, headers: readonly HeaderPair[] = [TOKEN]): Promise<number> => {
       const all: readonly HeaderPair[] = [["Host", host], ...headers];
       return (await rawRequest({ ...endpoint(own.gateway.url), method: "GET", target, headers: all })).status;
     };
     try {
-      expect(await at("ops.example.com", `${BASE}/health`)).toBe(200);
-      expect(await at("OPS.example.com:8443", `${BASE}/health`)).toBe(200);
+      expect(await at("ops.example.com", `${PATH}/health`)).toBe(200);
+      expect(await at("OPS.example.com:8443", `${PATH}/health`)).toBe(200);
       for (const host of ["api.example.com", "ops.example.com.", "xops.example.com", "ops.example.com.evil.example"]) {
-        expect(await at(host, `${BASE}/health`)).toBe(404);
-        expect(await at(host, `/x/..${BASE}/health`)).toBe(404);
+        expect(await at(host, `${PATH}/health`)).toBe(404);
+        expect(await at(host, `/x/..${PATH}/health`)).toBe(404);
       }
-      for (const target of ["/", "/v1/orders", "/.well-known/idempotency", `/x/..${BASE}/health`, "/_Onceway/health"]) {
+      for (const target of [
+        "/",
+        "/v1/orders",
+        "/.well-known/idempotency",
+        `/x/..${PATH}/health`,
+        "/Internal/ops/health",
+        `${BASE}/health`,
+      ]) {
         expect(await at("ops.example.com", target, [])).toBe(404);
       }
       expect(await own.origin.requests()).toEqual([]);
