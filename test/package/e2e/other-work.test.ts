@@ -60,24 +60,20 @@ async function expectReplay(client: Client): Promise<void> {
   expect(await callsOf("/pay")).toBe(before + 1);
 }
 
-it("protects its routes and sends all else to the origin, as a default export with nothing else", async () => {
-  const client = await start("bare.js");
-  await expectReplay(client);
-  const page = await client.send({ path: "/page" });
-  expect([page.status, await callsOf("/page")]).toEqual([201, 1]);
-  expect((await client.send({ path: "/maybe" })).status).toBe(201);
-});
-
-it("consumes queues, as a default export with nothing else", async () => {
+it("protects its routes, sends all else to the origin and consumes queues, as a default export with nothing else", async () => {
   const [port, letters] = [await freePort(), await freePort()];
   const { extraServices, ...beside } = await workerBeside("deliverer", port);
   const lettersService = `(name = "letters", external = (address = "127.0.0.1:${letters}", http = ()))`;
-  await start("bare.js", {
+  const client = await start("bare.js", {
     vars: { QUEUES: [{ queue: "orders", to: "/orders", dead_letter: { binding: "LETTERS" } }] },
     extraBindings: ['(name = "LETTERS", queue = "letters")'],
     extraServices: [lettersService, ...extraServices],
     ...beside,
   });
+  await expectReplay(client);
+  const page = await client.send({ path: "/page" });
+  expect([page.status, await callsOf("/page")]).toEqual([201, 1]);
+  expect((await client.send({ path: "/maybe" })).status).toBe(201);
   const messages = [{ id: freshKey(), timestamp: Date.now(), attempts: 1, body: { order: 1 } }];
   const deliver = async (queue: string): Promise<unknown> => {
     const body = JSON.stringify({ queue, messages });
@@ -96,7 +92,7 @@ it("runs at cron triggers, as a default export with nothing else", async () => {
   expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("ok");
 });
 
-it("has what no route protects answered by `unprotected`, with the request, env and ctx of the platform", async () => {
+it("has what no route protects answered by `unprotected`, with the request, env and ctx of the platform, or 502 where that fails", async () => {
   const client = await start("pages.js", { bindings: { WORD: "well" } });
   await expectReplay(client);
   const before = (await origin.requests()).length;
@@ -107,17 +103,15 @@ it("has what no route protects answered by `unprotected`, with the request, env 
     .toMatchObject({ pathname: "/maybe", after: expect.arrayContaining(["/page"]) });
   const keyed = await client.send({ path: "/page", key: freshKey() });
   expect(headerValue(keyed, "idempotency-status")).toBe("ignored");
+  for (const [path, reason] of [
+    ["/throws", "Error: no page"],
+    ["/nothing", "TypeError: what answers unprotected requests has returned no Response"],
+  ] as const) {
+    const failed = await client.send({ path });
+    expect([failed.status, json(failed)]).toMatchObject([502, { code: "origin-dropped" }]);
+    await expect.poll(() => gateways[0]?.output()).toContain(reason);
+  }
   expect(await origin.requests()).toHaveLength(before);
-});
-
-it.each([
-  ["/throws", "Error: no page"],
-  ["/nothing", "TypeError: what answers unprotected requests has returned no Response"],
-])("answers 502 where `unprotected` fails, and logs why (%s)", async (path, reason) => {
-  const client = await start("pages.js");
-  const failed = await client.send({ path });
-  expect([failed.status, json(failed)]).toMatchObject([502, { code: "origin-dropped" }]);
-  await expect.poll(() => gateways[0]?.output()).toContain(reason);
 });
 
 it("leaves a Worker its own paths", async () => {
