@@ -1,12 +1,12 @@
-// How many new keys a caller may begin (`new_keys`), with the platform's own rate limiter under `wrangler dev`, and with one that
-// fails. Effects are counted at the origin.
+// How many new keys a caller may begin (`new_keys`), with the platform's own rate limiter under `wrangler dev`; one that fails:
+// unit/object/new-keys.test.ts. Effects are counted at the origin.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Gateway, makeStateDir, startWorkerd, startWranglerDev } from "../../../support/gateway.ts";
+import { type Gateway, makeStateDir, startWranglerDev } from "../../../support/gateway.ts";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
 import { startOrigin, type TestOrigin } from "../../../support/origin.ts";
 import { expectProblem, expectReplay } from "../../../support/e2e/problem.ts";
-import { type Client, clientOf, type Message, removeGateway, until, untilPrinted } from "../../../support/e2e/scene.ts";
+import { type Client, clientOf, type Message, removeGateway, until } from "../../../support/e2e/scene.ts";
 
 /** What the binding allows each caller. */
 const LIMIT = 5;
@@ -131,27 +131,4 @@ describe("what is not a new key", () => {
     expect((await origin.requests(run.key)).length).toBe(3);
     expect(await origin.effects(run.key)).toBe(1);
   });
-});
-
-it("lets new keys begin if the limiter fails, and says so once in its log", async () => {
-  // Not a limiter: the gateway cannot know that before it asks.
-  const vars = { IDEMPOTENCY: { origin: origin.url, shards: 1 }, ROUTES, NEW_KEYS: {} };
-  const failing = await startWorkerd({ vars, stateDir: await makeStateDir() });
-  const failingClient = clientOf(failing.url);
-  const keys = Array.from({ length: LIMIT + 1 }, () => freshKey());
-  for (const key of keys) expect((await failingClient.send({ path: "/limited/pay", key })).status).toBe(201);
-  expect((await untilPrinted(failing, "new keys are not limited")).match(/new keys are not limited/g)).toHaveLength(1);
-  expect(await origin.effects(keys.at(-1))).toBe(1);
-  await removeGateway(failing);
-});
-
-it("refuses everything if the binding does not exist", async () => {
-  const vars = { IDEMPOTENCY: { origin: origin.url }, ROUTES };
-  const without = await startWorkerd({ vars, stateDir: await makeStateDir() });
-  const key = freshKey();
-  const response = await clientOf(without.url).send({ path: "/limited/pay", key });
-  expectProblem(response, { code: "configuration-invalid", status: 500, retryable: false, echo: null });
-  await untilPrinted(without, 'ROUTES[0].new_keys: there is no rate limit binding "NEW_KEYS"');
-  expect(await origin.requests(key)).toEqual([]);
-  await removeGateway(without);
 });

@@ -43,6 +43,7 @@ const ROUTES = [
   { path: "/retry", unknown: "retry", ...SHORT },
   { path: "/hold", unknown: "hold", ...SHORT },
   { path: "/patient", unknown: "retry", duplicate: "wait", wait: "1s", ...SHORT },
+  { path: "/expiring/default", ...EXPIRING },
   { path: "/expiring/retry", unknown: "retry", ...EXPIRING },
   { path: "/expiring/hold", unknown: "hold", unknown_retention: EXPIRING.retention, ...EXPIRING },
 ];
@@ -381,6 +382,19 @@ function expectLost(response: RawResponse, key: string, endings: readonly string
   if (retryable) expectRetryAfter(response, LOCK_MS / 1_000 + 1);
 }
 
+/** The key counts as new again, which is possible only after its record is erased. */
+async function expectFreeAfterRetention(path: string, key: string): Promise<void> {
+  const call = { path, key };
+  const answer = await until(
+    () => send(gateway.url, call),
+    (response) => response.status === 201 && !isReplay(response),
+    RETENTION_MS + SLACK_MS,
+  );
+  expect(answer.status).toBe(201);
+  const attempts = await origin.requests(key);
+  expect(attempts.at(-1)?.attempt).toBe("1");
+}
+
 describe.concurrent("G6 Never two by guess", () => {
   /** How each may end. Whether an answer has begun when its body breaks off depends on the time between the two. */
   const losses: readonly (readonly [string, Behaviour, readonly string[]])[] = [
@@ -427,6 +441,19 @@ describe.concurrent("G6 Never two by guess", () => {
       expect(isReplay(await send(gateway.url, call))).toBe(true);
     },
   );
+
+  it("starts none after the retention either, on a route that says nothing of `unknown`", async () => {
+    const [lost, done] = [freshKey(), freshKey()];
+    const path = "/expiring/default";
+    await origin.behave({ key: lost }, { sequence: [{ drop: "after-effect" }, { status: 201 }] });
+    await send(gateway.url, { path, key: lost });
+    // A key that is used later and has its answer: when it is forgotten, the retention of the other has passed too.
+    await send(gateway.url, { path, key: done });
+    await expectFreeAfterRetention(path, done);
+    const answer = await send(gateway.url, { path, key: lost });
+    expectProblem(answer, { code: "outcome-unknown", status: 409, retryable: false, echo: lost });
+    expect(await origin.effects(lost)).toBe(1);
+  });
 
   it("starts a single second attempt when many duplicates come at the end of the lock", async () => {
     const key = freshKey();
@@ -552,19 +579,6 @@ describe("G7 Nobody else's answer", () => {
 });
 
 describe("G8 No key is stuck forever", () => {
-  /** The key counts as new again, which is possible only after its record is erased. */
-  async function expectFreeAfterRetention(path: string, key: string): Promise<void> {
-    const call = { path, key };
-    const answer = await until(
-      () => send(gateway.url, call),
-      (response) => response.status === 201 && !isReplay(response),
-      RETENTION_MS + SLACK_MS,
-    );
-    expect(answer.status).toBe(201);
-    const attempts = await origin.requests(key);
-    expect(attempts.at(-1)?.attempt).toBe("1");
-  }
-
   it.concurrent("frees a completed key at the end of its retention, and not before", async () => {
     const key = freshKey();
     const first = await send(gateway.url, { path: "/expiring/retry", key });
