@@ -20,7 +20,7 @@ export async function startAgentServer(): Promise<AgentServer> {
   const documents = new Map<string, readonly AgentKey[]>();
   const moods = new Map<string, AgentMood>();
   const fetches = new Map<string, number>();
-  const server: Server = createServer((request, response) => {
+  const server: Server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const path = request.url ?? "";
     fetches.set(path, (fetches.get(path) ?? 0) + 1);
     const keys = documents.get(path);

@@ -178,7 +178,7 @@ function lineOf({ id: letter, time, data }: v.InferOutput<typeof letterSchema>):
 }
 
 /** What a producer binding of workerd talks to. */
-const server = createServer((request, response) => {
+const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
   void (async () => {
     const isBatch = request.url?.endsWith("/batch") === true;
     // A request breaks off when its gateway is killed.

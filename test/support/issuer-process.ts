@@ -95,8 +95,8 @@ async function control(request: IncomingMessage): Promise<object | null> {
   }
 }
 
-const issuer = createServer((_, response) => jwksAnswer(response));
-const controls = createServer((request, response) => {
+const issuer = createServer({ keepAliveTimeout: 0 }, (_, response) => jwksAnswer(response));
+const controls = createServer({ keepAliveTimeout: 0 }, (request, response) => {
   control(request).then(
     (answer) => response.writeHead(answer === null ? 404 : 200).end(JSON.stringify(answer)),
     (error: unknown) => response.writeHead(400).end(JSON.stringify({ error: String(error) })),

@@ -18,7 +18,8 @@ const releaseBody = v.object({ key: v.optional(v.nullable(v.string())) });
 
 /** Starts the control API and returns its URL. */
 async function startControl(parts: OriginParts, origin: OriginServer): Promise<string> {
-  const server = createServer((request, response) => {
+  // A test that waits for longer than Node's five seconds would else send its next call on a connection that is being closed.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const send = (status: number, body: unknown): void => {
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     };

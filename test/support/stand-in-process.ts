@@ -149,7 +149,7 @@ function send(
   response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(json));
 }
 
-const server = createServer((request, response) => {
+const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
   const url = new URL(request.url ?? "/", "http://origin");
   if (request.method !== "GET") {
     act(request, response).catch(() => request.socket.destroy());
