@@ -1,13 +1,12 @@
 // What the operations of the operator API share: who may do what, the body of a change, and refusals.
 
-import type { Hono, MiddlewareHandler } from "hono";
+import type { MiddlewareHandler } from "hono";
 import type { Problem } from "../kernel/record/problem.ts";
 import { ByteReader } from "../kernel/request/body-reader.ts";
 import { ByteBudget } from "../kernel/request/byte-budget.ts";
 import { answerUnread, type OwnBodyRules, readOwnBody } from "../kernel/request/own-body.ts";
 import { problemResponse } from "../kernel/request/problem-response.ts";
 import type { Actor, OperatorAuth } from "./access/auth.ts";
-import type { AuditedAction } from "./audited.ts";
 import type { ParsedRequest } from "./request-schema.ts";
 
 export interface RequestVariables {
@@ -40,17 +39,12 @@ export interface ParsedVariables<T> {
 /** Reads the request's JSON and hands on what `parse` makes of it; a refusal, if it cannot be read or is not valid. */
 export function parseBody<T>(
   parse: (json: unknown) => ParsedRequest<T> | Promise<ParsedRequest<T>>,
-  isRead = true,
 ): MiddlewareHandler<ParsedVariables<T>> {
   return async (context, next) => {
-    let json: unknown = null;
-    if (isRead) {
-      const read = await readOwnBody(context.req.raw, BODY_RULES);
-      if (read.kind === "refuse") return answerUnread(refuseRequest(read.problem), read.rest);
-      json = parseJsonBody(read.body.bytes);
-      read.body.free();
-    }
-    const parsed = await parse(json);
+    const read = await readOwnBody(context.req.raw, BODY_RULES);
+    if (read.kind === "refuse") return answerUnread(refuseRequest(read.problem), read.rest);
+    const parsed = await parse(parseJsonBody(read.body.bytes));
+    read.body.free();
     if (!parsed.ok) return invalidRequest(parsed.reason);
     context.set("parsed", parsed.value);
     return next();
@@ -64,19 +58,6 @@ export function parseJsonBody(bytes: Uint8Array): unknown {
   } catch {
     return null;
   }
-}
-
-/** Adds the operation of an action. */
-export function addAction<Asked, View extends object>(
-  app: Hono<RequestVariables>,
-  { path, body, perform }: AuditedAction<Asked, View>,
-): void {
-  const isRead = Object.keys(body.entries).length > 0;
-  app.post(path, parseBody(body.parse, isRead), async (context) => {
-    const [name] = Object.values<string>(context.req.param());
-    const result = await perform(context.get("parsed"), context.get("actor"), name);
-    return result.kind === "done" ? context.json(result.view) : invalidRequest(result.reason);
-  });
 }
 
 export function invalidRequest(reason: string): Response {

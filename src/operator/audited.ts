@@ -1,7 +1,10 @@
 // What operators change is written down before it is changed. Here is what the log promises, and an operator whose changes go through it; the
 // log itself is src/features/audit.
 
+import type { Hono } from "hono";
+
 import type { Actor } from "./access/auth.ts";
+import { invalidRequest, parseBody, type RequestVariables } from "./admin-request.ts";
 import type { ChangeResult, Operator, RecordDetail } from "./operator.ts";
 import type { AskedByOperator, OperatorAction } from "./operator-action.ts";
 
@@ -54,29 +57,34 @@ export type ActionResult<View> =
   /** `why`: a few words for the audit log; `reason`: what to write instead. */
   | { readonly kind: "refused"; readonly why: string; readonly reason: string };
 
-/** Does what an action says. `name`: the parameter in its path. */
-export type PerformAction<Asked, View> = (asked: Asked, by: Actor, name?: string) => Promise<ActionResult<View>>;
+/** Does what an action says. */
+export type PerformAction<Asked, View> = (asked: Asked, by: Actor) => Promise<ActionResult<View>>;
 
-/** An action, and what does it. */
-export interface AuditedAction<Asked, View> extends Pick<OperatorAction<Asked>, "path" | "body"> {
+/** An action with what does it, for the API and for a form. */
+export interface AuditedAction<Asked, View> extends Pick<OperatorAction<Asked>, "body"> {
   readonly perform: PerformAction<Asked, View>;
+  /** Adds its operation. */
+  readonly addApi: (app: Hono<RequestVariables>) => void;
 }
 
 /** An action of which the log says who, what and why. A preview changes nothing, so the log has nothing of it. */
-export function auditedAction<Asked extends AskedByOperator, View>(
-  action: OperatorAction<Asked>,
+export function auditedAction<Asked extends AskedByOperator, View extends object>(
+  { word, path, body, ...action }: OperatorAction<Asked>,
   audit: AuditLog,
-  perform: PerformAction<Asked, View>,
+  change: PerformAction<Asked, View>,
 ): AuditedAction<Asked, View> {
-  return {
-    ...action,
-    perform(asked, by, name = "") {
-      const change = (): Promise<ActionResult<View>> => perform(asked, by, name);
-      if (asked.isPreview === true) return change();
-      const { reason = null } = asked;
-      return audit.record(by, action.word, { target: action.target(asked, name), reason }, change, auditedOutcome);
-    },
+  const perform: PerformAction<Asked, View> = (asked, by) => {
+    if (asked.isPreview === true) return change(asked, by);
+    const { reason = null } = asked;
+    return audit.record(by, word, { target: action.target(asked), reason }, () => change(asked, by), auditedOutcome);
   };
+  const addApi = (app: Hono<RequestVariables>): void => {
+    app.post(path, parseBody(body.parse), async (context) => {
+      const result = await perform(context.get("parsed"), context.get("actor"));
+      return result.kind === "done" ? context.json(result.view) : invalidRequest(result.reason);
+    });
+  };
+  return { body, perform, addApi };
 }
 
 function auditedOutcome(result: ActionResult<unknown>): string {

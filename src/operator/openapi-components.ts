@@ -70,7 +70,7 @@ export const SCHEMAS: Readonly<Record<string, GenericSchema>> = {
 
 /** The schemas of a feature, those of its actions among them. */
 export function schemasOf({ schemas = {}, actions = [] }: OpenApiFeature): Readonly<Record<string, GenericSchema>> {
-  const named = actions.flatMap(({ request, answer }) => [...(request === null ? [] : [request]), answer]);
+  const named = actions.flatMap(({ request, answer }) => [request, answer]);
   return { ...schemas, ...Object.fromEntries(named.map(({ name, schema }) => [name, schema])) };
 }
 

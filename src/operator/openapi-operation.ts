@@ -32,29 +32,18 @@ export function operationObject(one: ApiOperation): OpenApiJson {
   };
 }
 
-const PARAMETER = /:([a-z])([a-z]*)/;
-
-/** The path and the operation of an action. A parameter in its path is a component of that name. */
+/** The path and the operation of an action. */
 export function actionPath({ path, id, summary, description, request, answer }: DocumentedAction): OpenApiJson {
-  const [, first, rest] = PARAMETER.exec(path) ?? [];
-  const parameters = first === undefined ? [] : [{ $ref: `#/components/parameters/${first.toUpperCase()}${rest}` }];
-  const problems: readonly ProblemName[] = [
-    ...(request === null && parameters.length === 0 ? [] : ["Invalid" as const]),
-    "Forbidden",
-    ...(request === null ? [] : ["TooLarge" as const]),
-    "Unavailable",
-  ];
   const post = operationObject({
     id,
     summary,
     description,
     isAdmins: true,
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(request === null ? {} : { request: request.name }),
+    request: request.name,
     answer: describedAnswer(answer.description, answer.name),
-    problems,
+    problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
   });
-  return { [path.replace(PARAMETER, "{$1$2}")]: { post } };
+  return { [path]: { post } };
 }
 
 function requestBody(request: string): OpenApiJson {

@@ -1,7 +1,7 @@
 // What an operator may do, declared once, in the feature that owns it: where the API has it, what its body has, and what the audit log says. From a
-// declaration come the route and its validation (admin-request.ts), the audit log's entries (audited.ts), and, with what schema-members.ts adds to it in
-// Node, the operation in the OpenAPI document and the call of the command line. Actions on one record are declared in record-actions. Imports nothing that
-// needs the Worker.
+// declaration come the route, its validation and the audit log's entries (audited.ts), and, with what schema-members.ts adds to it in Node, the
+// operation in the OpenAPI document and the call of the command line. Actions on one record are declared in record-actions. Imports nothing that needs
+// the Worker.
 
 import * as v from "valibot";
 
@@ -9,7 +9,7 @@ import type { ParsedRequest } from "./request-schema.ts";
 
 /** The JSON body of a request. */
 export interface JsonBody<Asked, Entries extends v.ObjectEntries = v.ObjectEntries> {
-  /** Without descriptions. Without any, no body is read. */
+  /** Without descriptions. */
   readonly entries: Entries;
   readonly parse: (json: unknown) => ParsedRequest<Asked>;
 }
@@ -32,19 +32,14 @@ export function jsonBody<const Entries extends v.ObjectEntries, Asked>(
   };
 }
 
-export const NO_BODY: JsonBody<object> = {
-  entries: {},
-  parse: () => ({ ok: true, value: {} }),
-};
-
 export interface OperatorAction<Asked = never, Entries extends v.ObjectEntries = v.ObjectEntries> {
   /** In the audit log (`AUDIT_WORD`). */
   readonly word: string;
-  /** In the API, with at most one parameter: `/layouts/:layout/close`. */
+  /** In the API: `/outbox/resend`. */
   readonly path: string;
   readonly body: JsonBody<Asked, Entries>;
-  /** To what it is done, for the audit log. `name`: the parameter in the path. */
-  target(asked: Asked, name: string): string | null;
+  /** To what it is done, for the audit log. */
+  target(asked: Asked): string;
 }
 
 export function operatorAction<Asked, Entries extends v.ObjectEntries>(

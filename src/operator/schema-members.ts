@@ -55,39 +55,26 @@ export interface DocumentedAction<
   Answer extends v.GenericSchema = v.GenericSchema,
 > {
   readonly path: string;
-  readonly entries: Entries;
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  /** The body with its name in the document; `null`: none is read. */
-  readonly request: NamedSchema | null;
-  readonly answer: NamedSchema<Answer> & { readonly description: string };
+  readonly request: { readonly name: string; readonly entries: Entries; readonly schema: v.GenericSchema };
+  readonly answer: { readonly description: string; readonly name: string; readonly schema: Answer };
 }
 
-interface NamedSchema<Schema extends v.GenericSchema = v.GenericSchema> {
-  readonly name: string;
-  readonly schema: Schema;
-}
-
-export interface DocumentedTexts<Entries extends v.ObjectEntries, Answer extends v.GenericSchema> extends Pick<
-  DocumentedAction<Entries, Answer>,
-  "id" | "summary" | "description" | "answer"
-> {
-  /** The name of the body in the document. */
-  readonly request?: string;
-  readonly members?: { readonly [Name in keyof Entries]: MemberText | DescribedMember };
-}
-
+/** `request`: the name of the body in the document. `members`: what it says of them. */
 export function documentedAction<Entries extends v.ObjectEntries, Answer extends v.GenericSchema>(
-  { path, body }: Pick<OperatorAction<unknown, Entries>, "path" | "body">,
-  { request, members, ...texts }: DocumentedTexts<Entries, Answer>,
+  { path, body: { entries } }: Pick<OperatorAction<unknown, Entries>, "path" | "body">,
+  {
+    request: name,
+    members,
+    ...texts
+  }: Pick<DocumentedAction<Entries, Answer>, "id" | "summary" | "description" | "answer"> & {
+    readonly request: string;
+    readonly members: { readonly [Name in keyof Entries]: MemberText | DescribedMember };
+  },
 ): DocumentedAction<Entries, Answer> {
-  const { entries } = body;
-  const named =
-    request === undefined || members === undefined
-      ? null
-      : { name: request, schema: describedBody({ entries }, members) };
-  return { path, entries, ...texts, request: named };
+  return { path, ...texts, request: { name, entries, schema: describedBody({ entries }, members) } };
 }
 
 /** Words that this gateway writes. Another version may write others, so readers accept any text. */

@@ -3,7 +3,7 @@
 import type { WorkerFeature, WorkerKernel } from "../../kernel/worker-feature.ts";
 import { addOutbox } from "./operator/outbox-api.ts";
 import { outboxMetrics } from "./operator/outbox-metrics.ts";
-import { auditedEvents, OutboxOperator } from "./operator/outbox-operator.ts";
+import { eventsActions, OutboxOperator } from "./operator/outbox-operator.ts";
 import { eventRoutes } from "./operator/outbox-page.tsx";
 import { watchShards } from "./operator/watch-shards.ts";
 
@@ -13,14 +13,15 @@ export function outboxWorker({
   config: { destinations },
   audit,
 }: WorkerKernel): WorkerFeature {
-  const events = auditedEvents(new OutboxOperator(namespace, places, destinations), audit);
+  const events = new OutboxOperator(namespace, places, destinations);
+  const actions = eventsActions(events, audit);
   return {
     name: "outbox",
     operator: {
-      addApi: (app) => addOutbox(app, events),
+      addApi: (app) => addOutbox(app, events, actions),
       console: {
         link: { path: "events", title: "Events", after: "records" },
-        addPages: (app, paths) => eventRoutes(app, paths, events),
+        addPages: (app, paths) => eventRoutes(app, paths, events, actions),
       },
       metrics: outboxMetrics,
     },

@@ -3,7 +3,7 @@
 
 import type { Hono } from "hono";
 
-import { addAction, invalidRequest, type RequestVariables } from "../../../operator/admin-request.ts";
+import { invalidRequest, type RequestVariables } from "../../../operator/admin-request.ts";
 import { type AuditLog, auditedAction } from "../../../operator/audited.ts";
 import type { PositionsOperator } from "./positions-operator.ts";
 import type { PositionPageView } from "./positions-schema.ts";
@@ -21,10 +21,7 @@ export function addPositions(app: Hono<RequestVariables>, positions: PositionsOp
       ? invalidRequest("cursor must come from a list, and the shards must not have changed since: start again.")
       : context.json<PositionPageView>(page);
   });
-  addAction(
-    app,
-    auditedAction(setPosition, audit, (asked) => positions.set(asked)),
-  );
+  auditedAction(setPosition, audit, (asked) => positions.set(asked)).addApi(app);
 }
 
 export function parsePositionsQuery(

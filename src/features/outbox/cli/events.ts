@@ -4,7 +4,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { InferOutput } from "valibot";
 
-import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
+import { EVENT_STATES, type EventState } from "../../../kernel/record/outbox.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { DESTINATION_NAME } from "../operator/events-request-schema.ts";
 import { restText } from "../rest-text.ts";
@@ -22,22 +22,10 @@ import {
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
-import { outboxChangedSchema, outboxPageSchema } from "../operator/outbox-schema.ts";
+import { EVENTS_ACTIONS, type OutboxChangedView, outboxPageSchema } from "../operator/outbox-schema.ts";
 
 type OutboxPage = InferOutput<typeof outboxPageSchema>;
 type OutboxEvent = OutboxPage["events"][number];
-type EventsChanged = InferOutput<typeof outboxChangedSchema>;
-
-/** Which events of a destination are changed, and why. */
-interface EventsChange {
-  readonly destination: string;
-  readonly reason: string;
-  readonly state?: string;
-  /** Only this one; without it either `preview` or `confirm`. */
-  readonly event?: Readonly<Record<"shard" | "place" | "id", string>>;
-  readonly preview?: boolean;
-  readonly confirm?: boolean;
-}
 
 interface ListOptions extends OperatorOptions {
   readonly state?: string;
@@ -46,14 +34,14 @@ interface ListOptions extends OperatorOptions {
 }
 
 interface ChangeOptions extends OperatorOptions {
-  readonly state?: string;
+  readonly state?: EventState;
   readonly id?: string;
   readonly reason: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
-type Action = "resend" | "drop";
+type Action = keyof typeof EVENTS_ACTIONS;
 
 const DONE: Readonly<Record<Action, string>> = { resend: "sent again", drop: "dropped" };
 
@@ -103,11 +91,6 @@ function readEvents(
   cursor: string | null,
 ): Promise<OutboxPage> {
   return client.read(outboxPageSchema, `/outbox?${pageQuery(filter, limit, cursor)}`);
-}
-
-/** Sends events again, or drops them: a part of them while the answer says that there may be more. */
-function changeEvents(client: OperatorClient, action: Action, asked: EventsChange): Promise<EventsChanged> {
-  return client.read(outboxChangedSchema, `/outbox/${action}`, asked);
 }
 
 async function listEvents(options: ListOptions): Promise<void> {
@@ -181,7 +164,7 @@ async function change(action: Action, destination: string, options: ChangeOption
     const { shard, place } = await findEvent(client, destination, id);
     return report(
       action,
-      await changeEvents(client, action, { destination, reason, event: { shard, place, id } }),
+      await client.perform(EVENTS_ACTIONS[action], { destination, reason, event: { shard, place, id } }),
       options,
     );
   }
@@ -193,7 +176,7 @@ async function change(action: Action, destination: string, options: ChangeOption
     );
   }
   if (dryRun === true || yes !== true) {
-    const found = await changeEvents(client, action, { ...asked, preview: true });
+    const found = await client.perform(EVENTS_ACTIONS[action], { ...asked, preview: true });
     const text = `${eventsText(found.events)}${found.more ? " or more" : ""} would be ${DONE[action]}`;
     if (dryRun === true) {
       console.log(options.json === true ? jsonLine(found) : text);
@@ -205,7 +188,7 @@ async function change(action: Action, destination: string, options: ChangeOption
   }
   // A run that is killed can be repeated.
   const { sum, stopped } = await inParts(
-    () => changeEvents(client, action, { ...asked, confirm: true }),
+    () => client.perform(EVENTS_ACTIONS[action], { ...asked, confirm: true }),
     ({ more }) => !more,
     (before, part) => ({ ...part, events: before.events + part.events }),
   );
@@ -227,7 +210,7 @@ async function findEvent(client: OperatorClient, destination: string, id: string
   );
 }
 
-function report(action: Action, changed: EventsChanged, { json }: OperatorOptions): void {
+function report(action: Action, changed: OutboxChangedView, { json }: OperatorOptions): void {
   console.log(json === true ? jsonLine(changed) : `${DONE[action]}: ${eventsText(changed.events)}`);
   for (const line of notAskedLines(changed.notAsked)) process.stderr.write(`${line}\n`);
   if (changed.unreachable.length === 0) return;

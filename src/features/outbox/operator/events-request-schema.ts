@@ -1,9 +1,10 @@
-// The request to change events, as the Worker parses it. The command line uses the name's form too. Imports nothing that needs the Worker.
+// The query of events, and the actions on them, as the Worker parses them. The command line uses the name's form too. Imports nothing that needs the Worker.
 
 import * as v from "valibot";
 
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { PAGE_QUERY, textLike, wordOf } from "../../../operator/query.ts";
+import { type AskedOf, jsonBody, operatorAction } from "../../../operator/operator-action.ts";
+import { PAGE_QUERY, refuseQuery, textLike, wordOf } from "../../../operator/query.ts";
 import { reasonSchema } from "../../../operator/request-schema.ts";
 
 /** As in the configuration. */
@@ -21,7 +22,7 @@ const ONE_EVENT = "event must name an event as the list does: its shard, place a
 const eventMember = v.pipe(v.string(ONE_EVENT), v.maxLength(2000, ONE_EVENT));
 
 /** One event, or all of a destination. */
-export const outboxChangeSchema = v.strictObject(
+const CHANGE_BODY = jsonBody(
   {
     destination: v.pipe(
       v.string('destination must be text: write {"destination":"billing","reason":"…","preview":true}.'),
@@ -33,5 +34,31 @@ export const outboxChangeSchema = v.strictObject(
     preview: v.exactOptional(v.boolean("preview must be true or false.")),
     confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
   },
-  'The body must be JSON: write {"destination":"billing","reason":"…","preview":true}.',
+  '{"destination":"billing","reason":"…","preview":true}',
+  ({ destination, reason, event = null, state = null, preview: isPreview = false, confirm = false }) => {
+    if (event === null && isPreview === confirm) {
+      return refuseQuery(
+        "All events of the destination would be changed. Write preview: true to count them, then confirm: true instead to change them.",
+      );
+    }
+    if (event !== null && (state !== null || isPreview)) {
+      return refuseQuery("event names one event: leave state and preview out.");
+    }
+    return { ok: true, value: { destination, reason, event, state, isPreview } };
+  },
 );
+
+export const resend = eventsAction("resend");
+export const drop = eventsAction("drop");
+
+function eventsAction<const Word extends string>(word: Word) {
+  const action = operatorAction({
+    word,
+    path: `/outbox/${word}`,
+    body: CHANGE_BODY,
+    target: ({ destination, event }) => `${destination}${event === null ? "" : ` ${event.id}`}`,
+  });
+  return { ...action, word };
+}
+
+export type EventsChange = AskedOf<typeof resend>;

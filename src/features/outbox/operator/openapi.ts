@@ -6,15 +6,9 @@ import {
   pageTexts,
   queryParameters,
 } from "../../../operator/openapi-components.ts";
-import { describedAnswer, operationObject, type ApiOperation } from "../../../operator/openapi-operation.ts";
+import { describedAnswer, operationObject } from "../../../operator/openapi-operation.ts";
 import { EVENTS_QUERY } from "./events-request-schema.ts";
-import {
-  outboxChangedSchema,
-  outboxChangeRequestSchema,
-  outboxDestinationSchema,
-  outboxEventSchema,
-  outboxPageSchema,
-} from "./outbox-schema.ts";
+import { EVENTS_ACTIONS, outboxDestinationSchema, outboxEventSchema, outboxPageSchema } from "./outbox-schema.ts";
 
 export const outboxOpenApi: OpenApiFeature = {
   name: "outbox",
@@ -22,8 +16,6 @@ export const outboxOpenApi: OpenApiFeature = {
     OutboxPage: outboxPageSchema,
     OutboxDestination: outboxDestinationSchema,
     OutboxEvent: outboxEventSchema,
-    OutboxChange: outboxChangeRequestSchema,
-    OutboxChanged: outboxChangedSchema,
   },
   paths: {
     "/outbox": {
@@ -37,37 +29,9 @@ export const outboxOpenApi: OpenApiFeature = {
         problems: ["Invalid", "Unavailable"],
       }),
     },
-    "/outbox/resend": {
-      post: outboxOperation({
-        id: "resendEvents",
-        summary: "Sends events again: dead ones, and pending ones that are not due yet.",
-        description:
-          "They are due now, and are given up as late as if they had just been published. Their ids stay. Their destination's rest ends, so pending events that are due are tried as well. One call works for five seconds: call again while more is true. The log says how many events it were, and why.",
-      }),
-    },
-    "/outbox/drop": {
-      post: outboxOperation({
-        id: "dropEvents",
-        summary: "Erases events: nobody gets them.",
-        description:
-          "Cannot be undone. One that is being sent may still be taken. One call works for five seconds: call again while more is true. The log says how many events it were, and why.",
-      }),
-    },
   },
+  actions: Object.values(EVENTS_ACTIONS),
 };
-
-function outboxOperation(change: Pick<ApiOperation, "id" | "summary" | "description">): OpenApiJson {
-  return operationObject({
-    ...change,
-    isAdmins: true,
-    request: "OutboxChange",
-    answer: describedAnswer(
-      "What this call has done; events is 0 if the event is not there any more.",
-      "OutboxChanged",
-    ),
-    problems: ["Invalid", "Forbidden", "TooLarge", "Unavailable"],
-  });
-}
 
 function parameters(): readonly OpenApiJson[] {
   return queryParameters(EVENTS_QUERY, {

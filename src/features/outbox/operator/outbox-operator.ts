@@ -11,8 +11,9 @@ import { shardTitle } from "../../../kernel/object/shard-address.ts";
 
 import type { DestinationCounts, SeenEvent } from "../object/list.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
-import type { AuditLog } from "../../../operator/audited.ts";
 import { askHolders, type AskedHolders, unlessSilent } from "../../../operator/ask-shards.ts";
+import { type AuditLog, auditedAction } from "../../../operator/audited.ts";
+import { drop, type EventsChange, resend } from "./events-request-schema.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import { OTHER_HALF } from "../../../operator/asking-plan.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
@@ -22,17 +23,6 @@ export interface EventFilter {
   /** `null`: any. */
   readonly destination: string | null;
   readonly state: EventState | null;
-}
-
-export interface EventsChange extends EventFilter {
-  readonly destination: string;
-  readonly action: "resend" | "drop";
-  /** Only this one. */
-  readonly event: { readonly shard: string; readonly place: string; readonly id: string } | null;
-  readonly isPreview: boolean;
-  readonly by: Actor;
-  /** Written to the log. */
-  readonly reason: string;
 }
 
 /** For how long one request changes events. What is left is changed by the next one. */
@@ -53,9 +43,6 @@ const NOT_COUNTED: Counted = {
   unreachable: [],
   notAsked: { earlier: 0, missing: 0, oldestAnswerAt: null },
 };
-
-/** What operators do with events. */
-export type EventsOperator = Pick<OutboxOperator, "list" | "change">;
 
 export class OutboxOperator {
   readonly #namespace: DurableObjectNamespace;
@@ -97,8 +84,8 @@ export class OutboxOperator {
     };
   }
 
-  async change(change: EventsChange): Promise<OutboxChangedView> {
-    const { action, destination, state, event, isPreview, by, reason } = change;
+  async change(action: "resend" | "drop", change: EventsChange, by: Actor): Promise<OutboxChangedView> {
+    const { destination, state, event, isPreview, reason } = change;
     const { held, unreachable, notAsked } = event === null || isPreview ? await this.#count() : NOT_COUNTED;
     const wanted = held.filter(({ counts }) => hasAny(counts, { destination, state }));
     if (isPreview)
@@ -240,22 +227,14 @@ function readCursor(cursor: string): PageStart<string> | null {
   return shard === undefined ? null : { shard, after };
 }
 
-/** Every change of events is audited. */
-export function auditedEvents(events: EventsOperator, audit: AuditLog): EventsOperator {
-  return {
-    list: (...query) => events.list(...query),
-    change: (change) =>
-      change.isPreview
-        ? events.change(change)
-        : audit.record(
-            change.by,
-            change.action,
-            {
-              target: `${change.destination}${change.event === null ? "" : ` ${change.event.id}`}`,
-              reason: change.reason,
-            },
-            () => events.change(change),
-            (result) => `done: ${result.events} events`,
-          ),
-  };
+/** What is done to events, audited. */
+export type EventsActions = ReturnType<typeof eventsActions>;
+
+export function eventsActions(outbox: OutboxOperator, audit: AuditLog) {
+  const audited = (action: typeof resend | typeof drop) =>
+    auditedAction(action, audit, async (asked: EventsChange, by) => {
+      const view = await outbox.change(action.word, asked, by);
+      return { kind: "done", view, gist: `${view.events} events` };
+    });
+  return { resend: audited(resend), drop: audited(drop) };
 }

@@ -3,8 +3,9 @@
 
 import type { Hono } from "hono";
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
-import { parseEventsChange, parseEventsQuery } from "./outbox-api.ts";
-import type { EventFilter, EventsOperator } from "./outbox-operator.ts";
+import { parseEventsQuery } from "./outbox-api.ts";
+import { resend } from "./events-request-schema.ts";
+import type { EventFilter, EventsActions, OutboxOperator } from "./outbox-operator.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import { restText } from "../rest-text.ts";
@@ -22,7 +23,12 @@ type Fields = Readonly<Record<string, string>>;
 /** What a form has done; a text: why nothing was done. */
 type Outcome = (OutboxChangedView & { readonly step: string }) | string;
 
-export function eventRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, outbox: EventsOperator): void {
+export function eventRoutes(
+  app: Hono<SignedRequest>,
+  paths: ConsolePaths,
+  outbox: Pick<OutboxOperator, "list">,
+  actions: EventsActions,
+): void {
   app.get(paths.below("events"), async (c) => {
     const search = new URL(c.req.url).searchParams;
     const event = search.get("event");
@@ -37,7 +43,7 @@ export function eventRoutes(app: Hono<SignedRequest>, paths: ConsolePaths, outbo
 
   app.post(paths.below("events"), async (c) => {
     const { view, fields } = c.var;
-    const outcome = await change(fields, outbox, view.viewer.actor);
+    const outcome = await change(fields, actions, view.viewer.actor);
     const filter = { destination: fields["destination"] ?? null, state: stateOf(fields) };
     const page = await outbox.list(filter, 50, null);
     if (page === null) return c.notFound();
@@ -51,18 +57,19 @@ function stateOf({ state }: Fields): EventFilter["state"] {
   return EVENT_STATES.find((one) => one === state) ?? null;
 }
 
-async function change(fields: Fields, outbox: EventsOperator, by: Actor): Promise<Outcome> {
+async function change(fields: Fields, actions: EventsActions, by: Actor): Promise<Outcome> {
   const { step = "count", destination, reason = "", confirmed, event } = fields;
   if (step !== "count" && confirmed !== "yes") return "Confirm it: tick the box above the buttons.";
+  const state = stateOf(fields);
   const [shard, place, id] = event?.split("~") ?? [];
   const asked =
     event === undefined
-      ? { ...(step === "count" ? { preview: true } : { confirm: true }), state: stateOf(fields) ?? undefined }
+      ? { ...(step === "count" ? { preview: true } : { confirm: true }), ...(state === null ? {} : { state }) }
       : { event: { shard, place, id } };
-  const parsed = parseEventsChange({ destination, reason, ...asked });
+  const parsed = resend.body.parse({ destination, reason, ...asked });
   if (!parsed.ok) return parsed.reason;
-  const action = step === "drop" ? "drop" : "resend";
-  return { ...(await outbox.change({ ...parsed.value, action, by })), step };
+  const result = await actions[step === "drop" ? "drop" : "resend"].perform(parsed.value, by);
+  return result.kind === "done" ? { ...result.view, step } : result.reason;
 }
 
 interface EventsProps {
