@@ -91,6 +91,10 @@ export interface ActionAnswer {
   readonly preview: ShownPreview | null;
 }
 
+/** The body of an action, as a client writes it. */
+export type WrittenBody<Action> =
+  Action extends DocumentedAction<infer Entries> ? v.InferInput<v.StrictObjectSchema<Entries, undefined>> : never;
+
 export interface OperatorClient {
   /** One page; continue with its cursor until that is null. Even an empty page may have one. */
   list(conditions: RecordConditions, limit: number, cursor: string | null): Promise<ShownRecords>;
@@ -104,12 +108,10 @@ export interface OperatorClient {
   endSessions(): Promise<void>;
   /** The exchanges after the cursor; with null, all that the gateway remembers. */
   recent(after: string | null, signal?: AbortSignal): Promise<ShownExchanges>;
-  /** An action that a feature declares. `name`: the parameter in its path. */
+  /** An action that a feature declares. */
   perform<Entries extends v.ObjectEntries, Answer extends v.GenericSchema>(
     action: DocumentedAction<Entries, Answer>,
     asked: v.InferInput<v.StrictObjectSchema<Entries, undefined>>,
-    name?: string,
-    timeoutMs?: number,
   ): Promise<v.InferOutput<Answer>>;
   /** Any other call, such as a feature's: its answer must be as the schema says. With `change` it is a POST. */
   read<Schema extends v.GenericSchema>(
@@ -189,8 +191,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       if ("preview" in answer) return { answer, record: null, preview: answer.preview };
       return { answer, record: "forgotten" in answer ? null : answer, preview: null };
     },
-    perform: ({ path, answer }, asked, name = "", timeoutMs = TIMEOUT_MS) =>
-      read(answer.schema, path.replace(/:[a-z]+/, encodeURIComponent(name)), asked, undefined, timeoutMs),
+    perform: ({ path, answer }, asked) => read(answer.schema, path, asked),
     layouts: (isAll = false) => read(layoutsSchema, isAll ? "/layouts?all=1" : "/layouts"),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>

@@ -12,24 +12,13 @@ import { askSecret, askYes, type TerminalDialogue, openDialogue } from "../../..
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, printableText } from "../../../cli/look.ts";
-import type { OperatorClient } from "../../../cli/operator-client.ts";
+import type { OperatorClient, WrittenBody } from "../../../cli/operator-client.ts";
 import { connectOperator, operatorCommand, type OperatorOptions } from "../../../cli/operator-options.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
-import { scopeErasedSchema } from "../operator/callers-schema.ts";
+import type { scopeErasedSchema } from "../operator/callers-schema.ts";
+import { forgetScope } from "../operator/openapi.ts";
 
 type ScopeErased = InferOutput<typeof scopeErasedSchema>;
-
-/** Which caller's records to forget. */
-interface ScopeRequest {
-  /** `null`: the caller's requests lack the part. */
-  readonly scope: Readonly<Record<string, string | null>>;
-  readonly reason: string;
-  readonly includeUnknown?: boolean;
-  /** Either this or `confirm`. */
-  readonly preview?: boolean;
-  readonly confirm?: boolean;
-  readonly cursor?: string;
-}
 
 interface ForgetOptions extends OperatorOptions {
   /** `header:authorization`, or `header:authorization=VALUE`. */
@@ -101,10 +90,10 @@ async function forgetCaller(options: ForgetOptions): Promise<void> {
 }
 
 /** Calls until the gateway has gone through all shards. A run that is killed can be repeated: what was forgotten stays so. */
-function forEachPart(client: OperatorClient, request: ScopeRequest): Promise<InParts<ScopeErased>> {
+function forEachPart(client: OperatorClient, request: WrittenBody<typeof forgetScope>): Promise<InParts<ScopeErased>> {
   return inParts(
     (before: ScopeErased | null) =>
-      client.read(scopeErasedSchema, "/scopes/forget", {
+      client.perform(forgetScope, {
         ...request,
         ...(before === null || before.cursor === null ? {} : { cursor: before.cursor }),
       }),

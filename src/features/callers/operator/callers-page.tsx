@@ -5,7 +5,6 @@ import type { Hono } from "hono";
 import type { Actor } from "../../../operator/access/auth.ts";
 import type { ScopeErasedView } from "./callers-schema.ts";
 import type { ScopeForgetter } from "./forgetting.ts";
-import { noScopeText, parseScopeRequest } from "./request.ts";
 import type { SignedRequest } from "../../../operator/console/guard.ts";
 import {
   FormToken,
@@ -51,7 +50,7 @@ export function forgetScopeRoutes(app: Hono<SignedRequest>, paths: ConsolePaths,
 async function forget(fields: Fields, forgetScope: ScopeForgetter, by: Actor): Promise<Outcome | string> {
   const isPreview = fields["step"] !== "forget";
   if (!isPreview && fields["confirmed"] !== "yes") return "Confirm it: tick the box above the button.";
-  const parsed = parseScopeRequest({
+  const parsed = forgetScope.body.parse({
     scope: scopeOf(fields["scope"] ?? ""),
     reason: fields["reason"] ?? "",
     includeUnknown: fields["unknown"] === "yes",
@@ -59,10 +58,9 @@ async function forget(fields: Fields, forgetScope: ScopeForgetter, by: Actor): P
     ...(fields["cursor"] === undefined ? {} : { cursor: fields["cursor"] }),
   });
   if (!parsed.ok) return parsed.reason;
-  const result = await forgetScope({ ...parsed.value, by });
-  if (result.kind === "no-scope") return noScopeText(result.scopes);
-  if (result.kind === "no-cursor") return "The shards have changed since. Start again.";
-  return { erased: result, isPreview };
+  const result = await forgetScope.perform(parsed.value, by);
+  if (result.kind === "done") return { erased: result.view, isPreview };
+  return result.why === "no-cursor" ? "The shards have changed since. Start again." : result.reason;
 }
 
 /** One part on each line, as name=value. A name alone is a part that the caller's requests lack. */

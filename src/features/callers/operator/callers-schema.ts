@@ -1,15 +1,8 @@
-// The operator API's request to forget a caller's records, and its answer. As in record-schema.ts, the Worker imports only types from here.
+// The operator API's answer when a caller's records are forgotten. As in record-schema.ts, the Worker imports only types from here.
 
 import * as v from "valibot";
 
-import {
-  withDescription,
-  countSchema,
-  unreachableShards,
-  type WrittenBy,
-  describedBody,
-} from "../../../operator/schema-members.ts";
-import { forgetScopeSchema, scopeValuesSchema } from "./scope-request-schema.ts";
+import { withDescription, countSchema, unreachableShards, type WrittenBy } from "../../../operator/schema-members.ts";
 
 const erasedEntries = {
   forgotten: withDescription(countSchema, "Records that were forgotten; with preview, those that would be.", 12),
@@ -29,23 +22,6 @@ const erasedEntries = {
     3,
   ),
 };
-
-export const forgetScopeRequestSchema = describedBody(forgetScopeSchema, {
-  scope: {
-    description:
-      "The caller's value for each part of a scope that some route has or had (scope, previous_scope); null for a part that its requests lack. A route's scope also has host unless its origin is a URL.",
-    example: { "header:authorization": "Bearer eyJhbGciOi…" },
-    schema: scopeValuesSchema,
-  },
-  reason: { description: "Why this is done; written to the log.", example: "Request for erasure of 2026-11-21." },
-  preview: { description: "Only count.", example: true },
-  confirm: { description: "Forget them.", example: true },
-  includeUnknown: {
-    description: "Also forget records whose outcome is unknown: a retry may then repeat what has taken effect.",
-    example: false,
-  },
-  cursor: { description: "From the answer before, with the same scope.", example: "" },
-});
 
 /** What one call has done. */
 export const scopeErasedSchema = v.object({

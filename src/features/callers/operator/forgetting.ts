@@ -4,45 +4,42 @@ import { layoutName } from "../../../kernel/config/layout.ts";
 import { parseScopeEntry } from "../../../kernel/config/scope-part.ts";
 import { askObject, shardStub } from "../../../kernel/object/call-shard.ts";
 import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
-import type { Actor } from "../../../operator/access/auth.ts";
 import { unlessSilent } from "../../../operator/ask-shards.ts";
-import type { AuditLog } from "../../../operator/audited.ts";
+import { auditedAction, type AuditedAction } from "../../../operator/audited.ts";
+import { type AskedOf, operatorAction } from "../../../operator/operator-action.ts";
 import type { ScopeErasedView } from "./callers-schema.ts";
 import { ERASE_SCOPE_CALL } from "../object/eraser.ts";
 import { eraseScope } from "./erase-scope.ts";
-import { fittingScopes, namedScopes } from "./request.ts";
+import { fittingScopes, givenScope, namedScopes, noScopeText } from "./request.ts";
+import { FORGET_SCOPE } from "./scope-request-schema.ts";
 
-/** Which caller's records to forget. */
-export interface ScopeForgetting {
-  /** The value of each part; `null`: the caller's requests lack it. */
-  readonly scope: ReadonlyMap<string, string | null>;
-  readonly by: Actor;
-  /** Written to the log. */
-  readonly reason: string;
-  readonly isPreview: boolean;
-  readonly includesUnknown: boolean;
-  /** From the result before; `null`: from the beginning. */
-  readonly cursor: string | null;
-}
-
-export type ScopeForgetResult =
-  | ({ readonly kind: "done" } & ScopeErasedView)
-  /** No route has or had a scope of these parts; `scopes` are those that there are. */
-  | { readonly kind: "no-scope"; readonly scopes: readonly (readonly string[])[] }
-  | { readonly kind: "no-cursor" };
+const NO_CURSOR = "cursor must come from the call before, and the shards must not have changed since: start again.";
 
 /** Forgets some of a caller's records, shard by shard: continue with the cursor until it is `null`. */
-export type ScopeForgetter = (forgetting: ScopeForgetting) => Promise<ScopeForgetResult>;
+export type ScopeForgetter = AuditedAction<AskedOf<typeof forgetScope>, ScopeErasedView>;
+
+const forgetScope = operatorAction({
+  ...FORGET_SCOPE,
+  target: ({ scope }) => [...givenScope(scope).keys()].map(shownName).join(),
+});
+
+/** Without the value, which is the caller's credential. Where no part can have this name, it may be one that was typed in the wrong address. */
+function shownName(name: string): string {
+  return parseScopeEntry(name).ok ? name : "(no part of a scope)";
+}
 
 export function scopeForgetter({
   namespace,
   directory,
   routes,
   encryptions,
-}: Pick<WorkerKernel, "namespace" | "directory" | "routes" | "encryptions">): ScopeForgetter {
-  return async ({ scope, cursor, by: { name: by }, ...forgetting }) => {
+  audit,
+}: Pick<WorkerKernel, "namespace" | "directory" | "routes" | "encryptions" | "audit">): ScopeForgetter {
+  return auditedAction(forgetScope, audit, async ({ scope: written, cursor, ...forgetting }, { name: by }) => {
+    const scope = givenScope(written);
     const scopes = fittingScopes(routes, scope);
-    if (scopes.length === 0) return { kind: "no-scope", scopes: namedScopes(routes) };
+    // No route has or had a scope of these parts.
+    if (scopes.length === 0) return { kind: "refused", why: "no-scope", reason: noScopeText(namedScopes(routes)) };
     const scopeDigests = (await Promise.all(scopes.map((one) => encryptions.scopeDigests(one)))).flat();
     const { layouts, listed } = directory;
     const names = new Map(layouts.map(({ title, layout }) => [title, layoutName(layout)]));
@@ -50,7 +47,7 @@ export function scopeForgetter({
       const slice = { ...erasure, layout: names.get(address.layout) ?? address.layout };
       return unlessSilent(address, askObject(shardStub(namespace, address), ERASE_SCOPE_CALL, slice));
     });
-    if (erased === null) return { kind: "no-cursor" };
+    if (erased === null) return { kind: "refused", why: "no-cursor", reason: NO_CURSOR };
     const { isPreview, reason } = forgetting;
     if (!isPreview) {
       // Without the values. Which records it were is not said either: an id is a digest of them.
@@ -58,28 +55,10 @@ export function scopeForgetter({
       const parts = [...scope.keys()];
       console.warn({ message: "scope forgotten", parts, by, reason, ...counts, unreachable });
     }
-    return { kind: "done", ...erased, notListed: directory.notListed };
-  };
-}
-
-/** A preview forgets nothing, so the log has nothing of it. */
-export function auditedForgetter(inner: ScopeForgetter, audit: AuditLog): ScopeForgetter {
-  return (forgetting) =>
-    forgetting.isPreview
-      ? inner(forgetting)
-      : audit.record(
-          forgetting.by,
-          "forget-scope",
-          { target: [...forgetting.scope.keys()].map(partName).join(), reason: forgetting.reason },
-          () => inner(forgetting),
-          (result) =>
-            result.kind === "done"
-              ? `done: ${result.forgotten} records, ${result.events} events`
-              : `refused: ${result.kind}`,
-        );
-}
-
-/** Without the value, which is the caller's credential. Where no part can have this name, it may be one that was typed in the wrong address. */
-function partName(name: string): string {
-  return parseScopeEntry(name).ok ? name : "(no part of a scope)";
+    return {
+      kind: "done",
+      view: { ...erased, notListed: directory.notListed },
+      gist: `${erased.forgotten} records, ${erased.events} events`,
+    };
+  });
 }

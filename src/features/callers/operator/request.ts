@@ -1,32 +1,20 @@
-// Parses a request to forget a caller's records, and finds the scopes in which they may have been claimed. Nothing here repeats a
+// Finds the scopes in which the records of a caller who is to be forgotten may have been claimed. Nothing here repeats a
 // value: they are credentials, and names of people who want to be forgotten.
-
-import * as v from "valibot";
 
 import type { Route } from "../../../kernel/config/resolved.ts";
 import { digestedName, scopeNames } from "../../../kernel/config/scope-part.ts";
 import { canonicalAddress } from "../../../kernel/request/client-address.ts";
 import type { ScopeValues } from "../../../kernel/request/scope.ts";
-import type { ScopeForgetting } from "./forgetting.ts";
-import { forgetScopeSchema } from "./scope-request-schema.ts";
-import type { ParsedRequest } from "../../../operator/request-schema.ts";
 
 /** Added to a scope by the gateway, so whoever names a caller need not know which routes have it. */
 const HOST = "host";
 
-export function parseScopeRequest(json: unknown): ParsedRequest<Omit<ScopeForgetting, "by">> {
-  const read = v.safeParse(forgetScopeSchema, json);
-  if (!read.success) return { ok: false, reason: read.issues[0].message };
-  const { scope, reason, preview = false, confirm = false, includeUnknown = false, cursor = null } = read.output;
-  if (preview === confirm) {
-    const remedy = "Write preview: true to count them, then confirm: true instead to forget them.";
-    return { ok: false, reason: `All records of the caller would be forgotten. ${remedy}` };
-  }
-  const values = new Map(Object.entries(scope).map(([name, value]) => partOf(name, value)));
-  return {
-    ok: true,
-    value: { scope: values, reason, isPreview: preview, includesUnknown: includeUnknown, cursor },
-  };
+/** Of each part its value; `null`: the caller's requests lack it. */
+export type GivenScope = ReadonlyMap<string, string | null>;
+
+/** The parts of a scope as requests have them. */
+export function givenScope(written: Readonly<Record<string, string | null>>): GivenScope {
+  return new Map(Object.entries(written).map(([name, value]) => partOf(name, value)));
 }
 
 /** A part as requests have it: an address in one spelling. */
@@ -52,7 +40,7 @@ function scopesOf(routes: readonly Route[]): readonly Route["scope"][] {
  * The caller's values in each scope that has exactly the given parts, `host` aside where a scope lacks it. A scope without parts is
  * everybody's, and a part that was given and does not count could make one caller's erasure another's.
  */
-export function fittingScopes(routes: readonly Route[], given: ScopeForgetting["scope"]): readonly ScopeValues[] {
+export function fittingScopes(routes: readonly Route[], given: GivenScope): readonly ScopeValues[] {
   return scopesOf(routes).flatMap((scope) => {
     // The word of a route is no caller's, and the same for all of them.
     const parts = scope.map((part) => [digestedName(part), part.kind === "route" ? part.name : null] as const);

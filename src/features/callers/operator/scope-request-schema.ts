@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 
+import { jsonBody } from "../../../operator/operator-action.ts";
 import { reasonSchema } from "../../../operator/request-schema.ts";
 
 const SCOPE = 'scope must map each part of one scope to its value: write {"header:authorization":"Bearer …"}.';
@@ -16,7 +17,7 @@ const namedCallerSchema = v.pipe(
   v.check((scope) => Object.keys(scope).length <= MAX_PARTS, SCOPE),
 );
 
-export const forgetScopeSchema = v.strictObject(
+const FORGET_BODY = jsonBody(
   {
     scope: namedCallerSchema,
     reason: reasonSchema,
@@ -25,5 +26,15 @@ export const forgetScopeSchema = v.strictObject(
     includeUnknown: v.exactOptional(v.boolean("includeUnknown must be true or false.")),
     cursor: v.exactOptional(v.string("cursor must be text from an answer before.")),
   },
-  'The body must be JSON: write {"scope":{"header:authorization":"Bearer …"},"reason":"…","preview":true}.',
+  '{"scope":{"header:authorization":"Bearer …"},"reason":"…","preview":true}',
+  ({ scope, reason, preview: isPreview = false, confirm = false, includeUnknown = false, cursor = null }) => {
+    if (isPreview === confirm) {
+      const remedy = "Write preview: true to count them, then confirm: true instead to forget them.";
+      return { ok: false, reason: `All records of the caller would be forgotten. ${remedy}` };
+    }
+    return { ok: true, value: { scope, reason, isPreview, includesUnknown: includeUnknown, cursor } };
+  },
 );
+
+/** `scope` is as it was written. What the audit log says of it is in forgetting.ts. */
+export const FORGET_SCOPE = { word: "forget-scope", path: "/scopes/forget", body: FORGET_BODY };

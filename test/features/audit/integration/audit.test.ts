@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import { OperatorsAudit } from "../../../../src/features/audit/operator/operators-audit.ts";
 import { allChanger, auditedAllChanger } from "../../../../src/features/bulk/operator/all-change.ts"; // feature: bulk
-import { auditedForgetter, scopeForgetter } from "../../../../src/features/callers/operator/forgetting.ts"; // feature: callers
+import { scopeForgetter } from "../../../../src/features/callers/operator/forgetting.ts"; // feature: callers
 import { auditedOperator } from "../../../../src/operator/audited.ts";
 import { workerKernel } from "../../../support/integration/worker-kernel.ts";
 import { ShardOperator } from "../../../../src/operator/shard-operator.ts";
@@ -173,14 +173,11 @@ describe("an audited operator", () => {
   // feature: callers begins
   it("writes no value of a scope, not even one that was typed in place of a part's name", async () => {
     const { audit } = startLog();
-    const forget = auditedForgetter(scopeForgetter(workerKernel()), audit);
-    const scope = new Map([
-      ["header:authorization", "Bearer confidential"],
-      ["Bearer confidential", "x"],
-    ]);
-    const forgetting = { scope, by: ADMIN, reason: "asked", isPreview: false, includesUnknown: false, cursor: null };
-    expect(await forget(forgetting)).toMatchObject({ kind: "no-scope" });
-    await forget({ ...forgetting, isPreview: true });
+    const forget = scopeForgetter({ ...workerKernel(), audit });
+    const scope = { "header:authorization": "Bearer confidential", "Bearer confidential": "x" };
+    const forgetting = { scope, reason: "asked", isPreview: false, includesUnknown: false, cursor: null };
+    expect(await forget.perform(forgetting, ADMIN)).toMatchObject({ kind: "refused", why: "no-scope" });
+    await forget.perform({ ...forgetting, isPreview: true }, ADMIN);
     const { entries } = await audit.page(ALL);
     expect(entries).toMatchObject([{ action: "forget-scope", outcome: "refused: no-scope" }]);
     expect(JSON.stringify(entries)).not.toContain("confidential");
