@@ -48,8 +48,8 @@ const CHANGE_BODY = jsonBody(
   },
 );
 
-export const resend = eventsAction("resend");
-export const drop = eventsAction("drop");
+export const resendEvents = eventsAction("resend");
+export const dropEvents = eventsAction("drop");
 
 function eventsAction<const Word extends string>(word: Word) {
   const action = operatorAction({
@@ -61,4 +61,4 @@ function eventsAction<const Word extends string>(word: Word) {
   return { ...action, word };
 }
 
-export type EventsChange = AskedOf<typeof resend>;
+export type EventsChange = AskedOf<typeof resendEvents>;

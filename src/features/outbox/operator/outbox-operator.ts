@@ -13,7 +13,7 @@ import type { DestinationCounts, SeenEvent } from "../object/list.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
 import { askHolders, type AskedHolders, unlessSilent } from "../../../operator/ask-shards.ts";
 import { type AuditLog, auditedAction } from "../../../operator/audited.ts";
-import { drop, type EventsChange, resend } from "./events-request-schema.ts";
+import { dropEvents, type EventsChange, resendEvents } from "./events-request-schema.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import { OTHER_HALF } from "../../../operator/asking-plan.ts";
 import { collectPages, isoTime, type PageStart } from "../../../operator/shard-pages.ts";
@@ -231,10 +231,10 @@ function readCursor(cursor: string): PageStart<string> | null {
 export type EventsActions = ReturnType<typeof eventsActions>;
 
 export function eventsActions(outbox: OutboxOperator, audit: AuditLog) {
-  const audited = (action: typeof resend | typeof drop) =>
+  const audited = (action: typeof resendEvents | typeof dropEvents) =>
     auditedAction(action, audit, async (asked: EventsChange, by) => {
       const view = await outbox.change(action.word, asked, by);
       return { kind: "done", view, gist: `${view.events} events` };
     });
-  return { resend: audited(resend), drop: audited(drop) };
+  return { resend: audited(resendEvents), drop: audited(dropEvents) };
 }

@@ -4,7 +4,7 @@
 import type { Hono } from "hono";
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import { parseEventsQuery } from "./outbox-api.ts";
-import { resend } from "./events-request-schema.ts";
+import { resendEvents } from "./events-request-schema.ts";
 import type { EventFilter, EventsActions, OutboxOperator } from "./outbox-operator.ts";
 import type { OutboxChangedView, OutboxDestinationView, OutboxEventView, OutboxPageView } from "./outbox-schema.ts";
 import type { Actor } from "../../../operator/access/auth.ts";
@@ -66,7 +66,7 @@ async function change(fields: Fields, actions: EventsActions, by: Actor): Promis
     event === undefined
       ? { ...(step === "count" ? { preview: true } : { confirm: true }), ...(state === null ? {} : { state }) }
       : { event: { shard, place, id } };
-  const parsed = resend.body.parse({ destination, reason, ...asked });
+  const parsed = resendEvents.body.parse({ destination, reason, ...asked });
   if (!parsed.ok) return parsed.reason;
   const result = await actions[step === "drop" ? "drop" : "resend"].perform(parsed.value, by);
   return result.kind === "done" ? { ...result.view, step } : result.reason;

@@ -5,7 +5,7 @@ import * as v from "valibot";
 
 import { ALL_LANES, EVENT_STATES } from "../../../kernel/record/outbox.ts";
 
-import { drop, resend } from "./events-request-schema.ts";
+import { dropEvents, resendEvents } from "./events-request-schema.ts";
 import {
   A_TIME,
   withDescription,
@@ -149,14 +149,14 @@ const CHANGE = {
 };
 
 export const EVENTS_ACTIONS = {
-  resend: documentedAction(resend, {
+  resend: documentedAction(resendEvents, {
     id: "resendEvents",
     summary: "Sends events again: dead ones, and pending ones that are not due yet.",
     description:
       "They are due now, and are given up as late as if they had just been published. Their ids stay. Their destination's rest ends, so pending events that are due are tried as well. One call works for five seconds: call again while more is true. The log says how many events it were, and why.",
     ...CHANGE,
   }),
-  drop: documentedAction(drop, {
+  drop: documentedAction(dropEvents, {
     id: "dropEvents",
     summary: "Erases events: nobody gets them.",
     description:
