@@ -196,9 +196,9 @@ export default defineConfig({
           name: "long",
           include: [PLANTED, ...filesOf([...SHORTENED, ...ONLY_LONG])],
           env: { ONCEWAY_LONG: "1" },
-          // After the others: some of these fill memory and both cores, and others have timeouts of a second.
+          // After the others: some of these fill memory and both cores. Most wait.
           sequence: { groupOrder: 2 },
-          maxWorkers: 3,
+          maxWorkers: 5,
         },
       },
     ],
