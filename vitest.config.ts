@@ -79,6 +79,7 @@ const ONLY_LONG = [
 const LONGEST = filesOf([
   "kernel/e2e/failures/long-call",
   "features/previous-shards/e2e/mixed",
+  "features/claims/e2e/brokers",
   "kernel/e2e/contract/fuzz",
   "package/e2e/newcomer",
   "kernel/e2e/contract/guarantees",
@@ -198,7 +199,7 @@ export default defineConfig({
           env: { ONCEWAY_LONG: "1" },
           // After the others: some of these fill memory and both cores. Most wait.
           sequence: { groupOrder: 2 },
-          maxWorkers: 5,
+          maxWorkers: 4,
         },
       },
     ],
