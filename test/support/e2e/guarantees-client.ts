@@ -52,8 +52,9 @@ export function essence(response: RawResponse): object {
   return { status, statusText, headers: repeated, body: body.toString("base64"), complete };
 }
 
-/** The mark of a replay, and headers that a streamed first answer does not have yet, or that belong to its framing. */
+/** The mark of a replay, and headers that a streamed first answer does not have yet, or that belong to its framing or to one connection. */
 const NOT_REPEATED = new Set([
+  "connection",
   "idempotent-replayed",
   "idempotency-status",
   "idempotency-expires",
