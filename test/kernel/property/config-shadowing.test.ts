@@ -9,7 +9,7 @@ import { TrieRouter } from "hono/router/trie-router";
 import { describe, expect, it } from "vitest";
 
 import { parsePathPattern } from "../../../src/kernel/config/path-pattern.ts";
-import { coversPattern, findShadows, type RouteMatcher } from "../../../src/kernel/config/shadowing.ts";
+import { coversPattern, findShadows, mayOverlap, type RouteMatcher } from "../../../src/kernel/config/shadowing.ts";
 
 // Few words, so that patterns overlap often.
 const word = fc.constantFrom("a", "b", "v1", "12", "a-b");
@@ -115,6 +115,21 @@ describe("shadowing", () => {
         expect(shadows).toHaveLength(1);
       }),
     );
+  });
+});
+
+describe("overlapping", () => {
+  it.each([
+    ["/a/x", "/a/:n{[0-9]+}", false],
+    ["/a/12", "/a/:n{[0-9]+}", true],
+    ["/a/x", "/a/:p", true],
+    ["/a", "/b", false],
+    ["/a", "/a/*", true],
+    ["/a/x", "/a/:e{[a-z]+/[a-z]+}", true],
+  ])("of %s and %s is %s, whichever is first", (first, second, may) => {
+    const [[one], [other]] = [matcher(first, 0, []).patterns, matcher(second, 1, []).patterns];
+    if (one === undefined || other === undefined) throw new Error("no pattern");
+    expect([mayOverlap(one, other), mayOverlap(other, one)]).toEqual([may, may]);
   });
 });
 

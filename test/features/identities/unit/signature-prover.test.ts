@@ -544,4 +544,19 @@ describe("the documents with keys", () => {
     scene.answers.delete(good);
     expect(await asked(scene, good)).toBe(good);
   });
+
+  it("that give keys are bounded too: the ones that were not used for longest are forgotten", async () => {
+    const scene = sceneOf();
+    const urls = Array.from({ length: MAX_STRANGERS + 1 }, (_, at) => `https://a${at}.example.com/p`);
+    for (const [at, url] of urls.entries()) {
+      if (at % MAX_FETCHES === 0) vi.advanceTimersByTime(FETCHES_MS);
+      scene.answers.set(url, keysAnswer(platform));
+      expect(await asked(scene, url)).toBe(url);
+    }
+    scene.answers.clear();
+    const [forgotten = "", ...kept] = urls;
+    for (const url of kept.slice(-2)) expect(await asked(scene, url)).toBe(url);
+    vi.advanceTimersByTime(FETCHES_MS);
+    expect(await asked(scene, forgotten)).toBe("unavailable");
+  });
 });

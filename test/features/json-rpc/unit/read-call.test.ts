@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { chooseRoute, matchesNamePattern, mayBeProtected } from "../../../../src/features/json-rpc/choose-route.ts";
 import { readCall, type RpcCall } from "../../../../src/features/json-rpc/read-call.ts";
+import { readingOf } from "../../../../src/kernel/request/intent.ts";
 import { configOf } from "../../../kernel/unit/config/support.ts";
 import { finish } from "../../../support/slices.ts";
 
@@ -115,6 +116,20 @@ describe("a route", () => {
     expect(chosen("Tools/Call", "PAY")).toBe("ROUTES[0]");
     expect(chosen(" tools/call ", " pay ")).toBe("ROUTES[0]");
     expect(chosen("tools/call", "Refund_Get")).toBe("ROUTES[0]");
+  });
+
+  it("shares the calls of its path with no other path's, and with none that protects whatever a body says", () => {
+    const { routes } = configOf({
+      IDEMPOTENCY: { origin: "https://mcp.test" },
+      ROUTES: [
+        { path: "/mcp", jsonrpc: { tools: ["pay"] } },
+        { path: "/mcp", jsonrpc: { tools: ["ship"] } },
+        { path: "/agents", jsonrpc: { tools: ["pay"] } },
+        { path: "/orders" },
+      ],
+    });
+    const shared = routes.map((route) => readingOf(route, routes).alternatives.map(({ name }) => name));
+    expect(shared).toEqual([["ROUTES[0]", "ROUTES[1]"], ["ROUTES[0]", "ROUTES[1]"], ["ROUTES[2]"], []]);
   });
 
   it("whose methods do not name an unclear call lets it pass", () => {

@@ -78,15 +78,16 @@ describe("destinations", () => {
 
 describe("publish", () => {
   it("becomes part of the route's policy, with defaults, and of no other route's", () => {
+    const longest = "t".repeat(255);
     const given = env([HOOK], {
-      publish: [PUBLISH, { ...PUBLISH, when: [100, 599, "4xx"], data: "none", step: "pay" }],
+      publish: [PUBLISH, { ...PUBLISH, type: longest, when: [100, 599, "4xx"], data: "none", step: "pay" }],
     });
     const read = readConfig({ ...given, ROUTES_2: [{ path: "/v1/other" }] });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
     const [route, other] = read.config.routes;
     expect(route?.rules.policy.publish).toEqual([
       { ...PUBLISH, when: ["2xx"], data: "response" },
-      { ...PUBLISH, when: [100, 599, "4xx"], data: "none", step: "pay" },
+      { ...PUBLISH, type: longest, when: [100, 599, "4xx"], data: "none", step: "pay" },
     ]);
     expect(route?.keyFormat.max).toBe(255 - ":pay".length);
     expect(other?.rules.policy).not.toHaveProperty("publish");

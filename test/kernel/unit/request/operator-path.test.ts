@@ -49,6 +49,7 @@ describe("the operator path", () => {
   it.each([
     "/",
     "/v1/_onceway",
+    "/v1/x%2f.%2f_onceway",
     "/v1/orders/_onceway/x",
     "/_oncewayward",
     "/_oncewa",
