@@ -16,14 +16,14 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
 /** Calls until all is done; how often, and which object was asked from where. */
-async function eraseAll(ask: (name: string, from: ErasurePosition) => ErasedSlice) {
+async function eraseAll(ask: (from: ErasurePosition) => ErasedSlice) {
   const asked: (readonly [name: string, from: ErasurePosition])[] = [];
   const most: number[] = [];
   for (let cursor: string | null = null, calls = 0; calls === 0 || cursor !== null; calls += 1) {
     const before = asked.length;
     const erased = await eraseScope(ADDRESSES, ERASING, cursor, async ({ name }, { from }) => {
       asked.push([name, from]);
-      return ask(name, from);
+      return ask(from);
     });
     if (erased === null) throw new Error(`the cursor ${cursor} was refused`);
     most.push(asked.length - before);
@@ -37,7 +37,7 @@ it("asks each object again from the place and with the look that it has said", a
     { expiryBucket: 7, slot: 3, isFirstLook: true },
     { expiryBucket: 8, slot: 0, isFirstLook: false },
   ];
-  const { asked } = await eraseAll((name, from) => {
+  const { asked } = await eraseAll((from) => {
     // Each answer takes as long as a request may.
     vi.setSystemTime(Date.now() + 5000);
     const seen = places.findIndex(({ expiryBucket }) => expiryBucket === from.expiryBucket);
@@ -51,7 +51,7 @@ it("asks each object again from the place and with the look that it has said", a
 
 it("makes as many calls as one request may, and no more", async () => {
   let left = 2000;
-  const { most } = await eraseAll((_name, from) => {
+  const { most } = await eraseAll((from) => {
     left -= 1;
     return { ...SLICE, next: left > 0 ? { ...from, slot: from.slot + 1 } : null };
   });
