@@ -61,9 +61,23 @@ function ofFeaturesAfter(before: string): readonly ProgramCommand[] {
 }
 
 async function loadRecords(): Promise<(command: Command) => void> {
-  const { defineRecords } = await import("./records.ts");
-  const ofFeatures = NODE_FEATURES.flatMap(({ recordCommands = [] }) => recordCommands);
-  return (command) => defineRecords(command, ofFeatures);
+  const { RECORD_ACTIONS } = await import("../operator/record-actions/record-actions.ts");
+  const { defineAction } = await import("./change-record.ts");
+  const { defineListRecords } = await import("./list-records.ts");
+  const { defineShowRecord } = await import("./show-record.ts");
+  return (command) => {
+    command
+      .summary("list records, show one, decide about them")
+      .description(
+        "Lists the records that a gateway keeps, shows one with its history, and lets an operator decide about them.",
+      );
+    defineListRecords(command.command("list"));
+    defineShowRecord(command.command("show"));
+    for (const action of RECORD_ACTIONS) defineAction(command.command(action.name), action);
+    for (const { name, define } of NODE_FEATURES.flatMap(({ recordCommands = [] }) => recordCommands)) {
+      define(command.command(name));
+    }
+  };
 }
 
 async function loadTry(): Promise<(command: Command) => unknown> {

@@ -17,12 +17,11 @@ import {
 import type { OperatorFeature } from "../kernel/worker-feature.ts";
 import { AuditUnavailable } from "./audited.ts";
 import type { OperatorAuth } from "./access/auth.ts";
-import { type ParsedChange, parseChange } from "./change-request.ts";
 import { NO_PAGE, parseListRequest, whyNotListed } from "./list-request.ts";
 import { EXPOSITION_TYPE } from "./exposition.ts";
 import type { EndedView, HealthView, LayoutsView, RecentView, TotalsView } from "./gateway-schema.ts";
 import { previewOf } from "./given-response.ts";
-import { type Operator, openCounts } from "./operator.ts";
+import { type Operator, openCounts, type ParsedChange, parseChange } from "./operator.ts";
 import { ACTION_NAMES } from "./record-actions/record-actions.ts";
 import { RECORD_ID } from "./request-schema.ts";
 import type { ForgottenView, PreviewView } from "./change-schema.ts";

@@ -1,6 +1,7 @@
 // What an operator can see and do. The API and the console both use this interface. Times are milliseconds since the epoch
 // here, and ISO 8601 text in the API.
 
+import type { RecordEvent } from "../kernel/record/events.ts";
 import { COUNTED_STATES, type IdempotencyRecord, type RecordState } from "../kernel/record/record.ts";
 import type { TimelineEvent } from "../kernel/record/timeline.ts";
 import type { EpochMs, RecordId } from "../kernel/record/units.ts";
@@ -11,8 +12,9 @@ import type { LayoutSummary } from "./layouts.ts";
 import type { BodyExcerpt } from "../kernel/notes/excerpts.ts";
 import type { RecordReplays } from "../kernel/traffic/replay-counts.ts";
 import type { Actor } from "./access/auth.ts";
-import type { RecordActionName } from "./record-actions/record-actions.ts";
+import { actionNamed, type RecordActionName } from "./record-actions/record-actions.ts";
 import type { RecordPageView, RecordView, SummaryView } from "./record-schema.ts";
+import type { ParsedRequest } from "./request-schema.ts";
 
 /** A view of the API with its times as numbers. */
 export type WithEpochTimes<View> = {
@@ -75,6 +77,21 @@ export interface ChangeRequest {
   readonly response: GivenResponse | null;
   /** Nothing is changed: the answer says whether it would be. */
   readonly isPreview: boolean;
+}
+
+export type ParsedChange = Omit<ChangeRequest, "by">;
+
+/** The change that the body of an action on a record asks for: why, which every action says, and for `resolve` the response that is replayed from now on. */
+export function parseChange(action: RecordActionName, json: unknown): ParsedRequest<ParsedChange> {
+  const read = actionNamed(action).body.parse(json);
+  if (!read.ok) return read;
+  const { why: reason, ...asked } = read.value;
+  return { ok: true, value: { action, reason, ...asked } };
+}
+
+/** What a change is to the record. */
+export function eventOf({ action, by: { name: by }, reason, response }: ChangeRequest): RecordEvent {
+  return actionNamed(action).event({ by, why: reason, response });
 }
 
 export type ChangeResult =

@@ -16,7 +16,6 @@ import {
 } from "../kernel/object/operator-calls.ts";
 import { TRAFFIC_CALLS } from "../kernel/object/shard-traffic.ts";
 import type { Actor } from "./access/auth.ts";
-import { eventOf } from "./change-request.ts";
 import { addUp, askObjects, namesOf, type ShardAnswer, unlessSilent, firstWith } from "./ask-shards.ts";
 import {
   type CountedObjects,
@@ -41,7 +40,7 @@ import type {
   RecordSummary,
   AllCounts,
 } from "./operator.ts";
-import { openCounts } from "./operator.ts";
+import { eventOf, openCounts } from "./operator.ts";
 import { type RecordReplays, sumOfReplays } from "../kernel/traffic/replay-counts.ts";
 import { detailOf, summaryOf } from "./seen-record.ts";
 import { viewGatheredShard, viewShard } from "./views.ts";

@@ -3,10 +3,9 @@
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Hono, MiddlewareHandler } from "hono";
 import { recordId } from "../../kernel/record/units.ts";
-import { parseChange } from "../change-request.ts";
 import { previewOf } from "../given-response.ts";
 import { ACTION_NAMES, actionNamed, type RecordActionName } from "../record-actions/record-actions.ts";
-import type { ChangeRequest, ChangeResult, RecordDetail } from "../operator.ts";
+import { type ChangeRequest, type ChangeResult, parseChange, type RecordDetail } from "../operator.ts";
 import { elapsedText } from "./browser/times.ts";
 import type { ChangeDraft } from "./change-forms.tsx";
 import type { SignedRequest } from "./guard.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { parseJsonBody } from "../../../src/operator/admin-request.ts";
-import { parseChange } from "../../../src/operator/change-request.ts";
+import { parseChange } from "../../../src/operator/operator.ts";
 
 const RESPONSE = { status: 201, body: "{}" };
 

@@ -6,10 +6,15 @@ import type { RecordState } from "../../../kernel/record/record.ts";
 import { type EpochMs, epochMs } from "../../../kernel/record/units.ts";
 import { encodeMessage } from "../../../kernel/request/message.ts";
 import type { ListedChangeHead, ListedOutcome } from "../object/listed-changes.ts";
-import { eventOf } from "../../../operator/change-request.ts";
 import { MAX_CALLS } from "../../../operator/asking-plan.ts";
 import type { AllChange, AllChangeResult } from "./all-change.ts";
-import type { Operator, RecordFilter, RecordPage, RecordSummary } from "../../../operator/operator.ts";
+import {
+  eventOf,
+  type Operator,
+  type RecordFilter,
+  type RecordPage,
+  type RecordSummary,
+} from "../../../operator/operator.ts";
 import { CLOCKS_MS, RECORD_STATES } from "../../../operator/request-schema.ts";
 
 /** The platform opens six connections; the others queue briefly. */

@@ -1,6 +1,7 @@
 // Whether this object is closed: it inserts no record, whatever code runs, so a key without a record here begins in another layout. It is never opened
 // again, and never names another layout. Its records live on until they expire.
 
+import { jsonCall } from "../../../kernel/call.ts";
 import type { Layout } from "../../../kernel/config/layout.ts";
 import type { ObjectClosing } from "../../../kernel/elsewhere.ts";
 import type { EpochMs } from "../../../kernel/record/units.ts";
@@ -13,6 +14,9 @@ export const CLOSED_TABLE =
 
 /** Keeps even code that knows nothing of closing from claiming: its INSERT fails, so it sends nothing to the origin. UPDATE and DELETE go on. */
 const TRIGGER = "CREATE TRIGGER closed_to_keys BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'closed'); END";
+
+/** Closes the object for another layout, unless it is closed already. Answered with the layout for which it is closed, when that is durable. */
+export const CLOSE_CALL = jsonCall<Layout, Layout>("close");
 
 interface ClosedRow extends Record<string, SqlStorageValue> {
   readonly next: string;

@@ -8,9 +8,8 @@ import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature
 import { epochMs } from "../../../kernel/record/units.ts";
 import type { StepParticipation, StepChange } from "../../../kernel/step-hook.ts";
 import { logFailure } from "../../../kernel/traffic/bookkeep.ts";
-import { CLOSE_CALL } from "../calls.ts";
 import { ClosedBefore } from "./closed-before.ts";
-import { ClosedObject } from "./closed-object.ts";
+import { CLOSE_CALL, ClosedObject } from "./closed-object.ts";
 
 export function previousShardsObject({ ledger, attempts, reporter }: ObjectKernel): ObjectFeature {
   const object = new ClosedObject(ledger.tables);

@@ -7,7 +7,7 @@ import type { Actor } from "../../../operator/access/auth.ts";
 import { askShards, askWhichAreOpen } from "../../../operator/ask-shards.ts";
 import { type CallBudget, MAX_CALLS, MOST_ALONE } from "../../../operator/asking-plan.ts";
 import type { LayoutSummary } from "../../../operator/layouts.ts";
-import { CLOSE_CALL } from "../calls.ts";
+import { CLOSE_CALL } from "../object/closed-object.ts";
 
 /** A request counts, closes and counts again. */
 const FEWEST_COUNTING = 270;

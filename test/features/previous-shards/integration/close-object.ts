@@ -1,6 +1,6 @@
 // Closes one object, as an operator's command does with each of a layout.
 
-import { CLOSE_CALL } from "../../../../src/features/previous-shards/calls.ts";
+import { CLOSE_CALL } from "../../../../src/features/previous-shards/object/closed-object.ts";
 import type { Layout } from "../../../../src/kernel/config/layout.ts";
 import { askObject } from "../../../../src/kernel/object/call-shard.ts";
 

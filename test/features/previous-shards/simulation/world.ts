@@ -6,7 +6,7 @@ import type { Origin as OriginOf } from "../../../../src/kernel/config/resolved.
 import { epochMs } from "../../../../src/kernel/record/units.ts";
 import type { OperatorChange } from "../../../../src/kernel/record/timeline.ts";
 import { LOCATE_CALL, type PlacedRecord } from "../../../../src/kernel/elsewhere.ts";
-import { CLOSE_CALL } from "../../../../src/features/previous-shards/calls.ts";
+import { CLOSE_CALL } from "../../../../src/features/previous-shards/object/closed-object.ts";
 import { previousShardsObject } from "../../../../src/features/previous-shards/object/feature.ts";
 import { nextOf, objectFinder } from "../../../../src/features/previous-shards/walk.ts";
 import {

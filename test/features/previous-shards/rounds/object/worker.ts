@@ -3,7 +3,7 @@
 
 import gateway from "../../../../../src/index.ts";
 import { KeyShard as RealKeyShard } from "../../../../../src/worker/key-shard.ts";
-import { CLOSE_CALL } from "../../../../../src/features/previous-shards/calls.ts";
+import { CLOSE_CALL } from "../../../../../src/features/previous-shards/object/closed-object.ts";
 import { EXCHANGE_CALL, decodeExchange } from "../../../../../src/kernel/request/message.ts";
 import { ELSEWHERE_HEADER } from "../../../../../src/kernel/request/headers.ts";
 import { Striker } from "./striker.ts";
