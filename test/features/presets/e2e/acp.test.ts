@@ -10,7 +10,7 @@ let scene: Scene;
 beforeAll(async () => {
   scene = await startScene({ shards: 4 }, [
     { path: "/checkout_sessions/*", preset: "acp", unknown: "hold" },
-    { path: "/again/*", preset: "acp", unknown: "retry", timeout: "1s", lock: "2s" },
+    { path: "/again/*", preset: "acp", unknown: "retry", timeout: "5s", lock: "6s" },
   ]);
 });
 afterAll(() => scene.close());
