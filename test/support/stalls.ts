@@ -11,6 +11,19 @@ const STALLED_REQUESTS = 0.2;
 /** Between two stops of a gateway, at least and at most. */
 const PAUSE_MS = [500, 2_500] as const;
 
+/** When a gateway of this process is stopped, and when it goes on. */
+type Report = (from: number, to: number) => void;
+
+const watchers = new Set<Report>();
+
+/** For histories, whose checker has to know when a gateway could do nothing. Returns a function that stops watching. */
+export function watchStalls(report: Report): () => void {
+  // A function of its own for each watcher.
+  const watcher: Report = (from, to) => report(from, to);
+  watchers.add(watcher);
+  return () => void watchers.delete(watcher);
+}
+
 /** To be awaited by an origin before it answers. */
 export async function stallSometimes(): Promise<void> {
   if (STALL_MS > 0 && Math.random() < STALLED_REQUESTS) await pause(STALL_MS);
@@ -22,11 +35,15 @@ export function stallNowAndThen(pid: number): () => void {
   let timer = setTimeout(stop, pauseMs());
   function stop(): void {
     if (!signal(pid, "SIGSTOP")) return;
-    timer = setTimeout(goOn, STALL_MS);
+    const from = Date.now();
+    // Also if a kill comes first.
+    for (const report of watchers) report(from, from + STALL_MS);
+    timer = setTimeout(() => goOn(from), STALL_MS);
     timer.unref();
   }
-  function goOn(): void {
+  function goOn(from: number): void {
     if (!signal(pid, "SIGCONT")) return;
+    for (const report of watchers) report(from, Date.now());
     timer = setTimeout(stop, pauseMs());
     timer.unref();
   }

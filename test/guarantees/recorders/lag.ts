@@ -5,6 +5,7 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { rawRequest } from "../../support/http.ts";
+import { watchStalls } from "../../support/stalls.ts";
 import type { Outage } from "../history.ts";
 
 const EVERY_MS = 50;
@@ -12,7 +13,7 @@ const LATE_MS = 150;
 
 type Report = (outage: Outage) => void;
 
-/** Watches this process. Returns a function that stops watching. */
+/** Watches this process, and the gateways that it stops. Returns a function that stops watching. */
 export function watchLag(report: Report): () => void {
   let last = Date.now();
   const timer = setInterval(() => {
@@ -21,7 +22,11 @@ export function watchLag(report: Report): () => void {
     last = now;
   }, EVERY_MS);
   timer.unref();
-  return () => clearInterval(timer);
+  const unwatchStalls = watchStalls((from, to) => report({ type: "outage", kind: "stopped", from, to }));
+  return () => {
+    clearInterval(timer);
+    unwatchStalls();
+  };
 }
 
 /** Watches the gateway and the disk below its state. Returns a function that stops watching. */
