@@ -189,6 +189,7 @@ const ROUTE: readonly Settings[] = [
   { scope: ["header:A", "header:a"] },
   { scope: ["jwt:sub"] },
   { scope: ["ip", "tenant"] },
+  { scope: ["headers"] },
   { scope: ["header:"] },
   { scope: ["cookie:a b"] },
   { preset: "acp" }, // feature: presets

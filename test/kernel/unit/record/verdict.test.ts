@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finalStatus, judgeAttempt, type VerdictLists } from "../../../../src/kernel/record/verdict.ts";
+import { classOfStatus, finalStatus, judgeAttempt, type VerdictLists } from "../../../../src/kernel/record/verdict.ts";
 
 const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
 
@@ -28,6 +28,11 @@ describe("judge", () => {
     expect([200, 404, 499].map((status) => verdictOn(status, refusing))).toEqual(["result", "result", "result"]);
     const doubting: VerdictLists = { refused: [503], ambiguous: ["4xx", "5xx"] };
     expect([400, 500, 503].map((status) => verdictOn(status, doubting))).toEqual(["ambiguous", "ambiguous", "refused"]);
+  });
+
+  it("knows the class of each status", () => {
+    const classes = [100, 199, 200, 299, 300, 399, 400, 499, 500, 599, 600, 999].map(classOfStatus);
+    expect(classes).toEqual(["1xx", "1xx", "2xx", "2xx", "3xx", "3xx", "4xx", "4xx", "5xx", "5xx", "5xx", "5xx"]);
   });
 
   it("treats only a failed connection as unsent", () => {

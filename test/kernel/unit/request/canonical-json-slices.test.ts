@@ -31,6 +31,15 @@ describe("the canonical form of JSON that is as large as is read", () => {
     expect(pausesOf(disordered)).toBeGreaterThan(pausesOf(ordered) + 20);
   });
 
+  it("has each member once, in order, of an object that is sorted in parts", () => {
+    const names = Array.from({ length: 3 * 4096 + 1 }, (_, index) => `m${(index * 7919) % 100_003}`);
+    const read = (text: string): unknown =>
+      JSON.parse(new TextDecoder().decode(finish(canonicalJson(encoder.encode(text))) ?? undefined));
+    const sorted = Object.fromEntries(names.toSorted().map((name) => [name, 1]));
+    const form = read(JSON.stringify(Object.fromEntries(names.map((name) => [name, 1]))));
+    expect(JSON.stringify(form)).toBe(JSON.stringify(sorted));
+  });
+
   it("handles a body of a few kilobytes without a pause", () => {
     const order = {
       id: "ord_1",
