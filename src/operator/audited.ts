@@ -68,15 +68,21 @@ export interface AuditedAction<Asked, View> extends Pick<OperatorAction<Asked>, 
 }
 
 /** An action of which the log says who, what and why. A preview changes nothing, so the log has nothing of it. */
-export function auditedAction<Asked extends AskedByOperator, View extends object>(
+export function auditedAction<Asked extends object, View extends object>(
   { word, path, body, ...action }: OperatorAction<Asked>,
   audit: AuditLog,
   change: PerformAction<Asked, View>,
 ): AuditedAction<Asked, View> {
   const perform: PerformAction<Asked, View> = (asked, by) => {
-    if (asked.isPreview === true) return change(asked, by);
-    const { reason = null } = asked;
-    return audit.record(by, word, { target: action.target(asked), reason }, () => change(asked, by), auditedOutcome);
+    const { reason, isPreview = false }: AskedByOperator = asked;
+    if (isPreview) return change(asked, by);
+    return audit.record(
+      by,
+      word,
+      { target: action.target(asked), reason: reason ?? null },
+      () => change(asked, by),
+      auditedOutcome,
+    );
   };
   const addApi = (app: Hono<RequestVariables>): void => {
     app.post(path, parseBody(body.parse), async (context) => {

@@ -139,13 +139,6 @@ export function openApiComponents(schemas: OpenApiJson, features: readonly OpenA
       },
     },
     parameters: {
-      Layout: {
-        name: "layout",
-        in: "path",
-        required: true,
-        description: "As /layouts names it.",
-        schema: { type: "string", examples: ["64"] },
-      },
       Id: { name: "id", in: "path", required: true, schema: { type: "string", pattern: RECORD_ID.source } },
       ...mergedParts(features.map(({ parameters = {} }) => parameters)),
     },
@@ -218,6 +211,3 @@ export function pageTexts(most: string): Readonly<Record<"limit" | "cursor", Par
     },
   };
 }
-
-/** The title of a layout in a path. */
-export const LAYOUT: OpenApiJson = { $ref: "#/components/parameters/Layout" };

@@ -54,7 +54,8 @@ async function variant(
   stops.push(() => gateway.stop());
   if (closes) {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
-    const { status } = await fetch(`${gateway.url}/_onceway/layouts/64/close`, { method: "POST", headers });
+    const init = { method: "POST", headers, body: JSON.stringify({ layout: "64" }) };
+    const { status } = await fetch(`${gateway.url}/_onceway/layouts/close`, init);
     if (status !== 200) throw new Error(`64 is not closed: ${status}`);
   }
   await fill(gateway.url, "/v1/payments", "warm", WARM_UP_KEYS);

@@ -27,6 +27,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   resendEvents: { destination: "billing", reason: "test", preview: true },
   dropEvents: { destination: "billing", reason: "test", preview: true },
   setPosition: { group: "billing", stream: "orders", partition: 3, next: 42, reason: "x" },
+  closeLayout: { layout: "2" },
   tryQueue: { body: { id: "forged" } },
   changeAll: {
     change: "forget",
@@ -66,9 +67,9 @@ const STRANGE: readonly (readonly [method: string, path: string])[] = [
   ["DELETE", "/health"],
 ];
 
-/** The path of an operation. It names a layout that cannot be closed, and a queue that there is not. */
+/** The path of an operation. It names a queue that there is not. */
 function filled(path: string, recordId: string): string {
-  return path.replace("{id}", recordId).replace("{layout}", "2").replace("{queue}", "orders");
+  return path.replace("{id}", recordId).replace("{queue}", "orders");
 }
 
 /** All operations with the record's id, and unknown ones. */

@@ -141,8 +141,8 @@ export class Deployments {
     const shards = { shards: this.layout(next), previous_shards: [this.layout(count)] };
     const read = readConfig({ IDEMPOTENCY: { origin: ORIGIN, ...shards }, ROUTES: [{ path: "/*" }] });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    const result = await layoutCloser(workerKernel(read.config.routes))(this.layout(count), ADMIN);
-    if (result.kind !== "closed") throw new Error(`layout ${count} is not closed: ${result.why}`);
+    const result = await layoutCloser(workerKernel(read.config.routes)).perform({ layout: this.layout(count) }, ADMIN);
+    if (result.kind !== "done") throw new Error(`layout ${count} is not closed: ${result.why}`);
   }
 
   /** The same, one object of these keys after the other, and without what the command looks at. */

@@ -9,7 +9,7 @@ import { CommandFailure, EXIT_REFUSED } from "../../../cli/exit-codes.ts";
 import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText } from "../../../cli/look.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { previousShardsEntries, previousShardsTexts } from "../settings/entries.ts";
-import { layoutSchema } from "../../../operator/gateway-schema.ts";
+import { closeLayoutAction } from "../operator/openapi.ts";
 import {
   type LayoutList,
   type LayoutState,
@@ -156,7 +156,7 @@ async function closeOne(client: OperatorClient, layout: string): Promise<Answere
   // One request closes some hundred objects.
   let before = Number.POSITIVE_INFINITY;
   for (;;) {
-    const one = await client.read(layoutSchema, `/layouts/${encodeURIComponent(layout)}/close`, {});
+    const one = await client.perform(closeLayoutAction, { layout });
     const left = notClosed(one);
     if (left === 0 || left >= before) return [[one], one];
     before = left;

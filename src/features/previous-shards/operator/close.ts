@@ -3,41 +3,37 @@
 
 import { layoutName, layoutTitle } from "../../../kernel/config/layout.ts";
 import type { WorkerKernel } from "../../../kernel/worker-feature.ts";
-import type { Actor } from "../../../operator/access/auth.ts";
 import { askShards, askWhichAreOpen } from "../../../operator/ask-shards.ts";
 import { type CallBudget, MAX_CALLS, MOST_ALONE } from "../../../operator/asking-plan.ts";
-import type { LayoutSummary } from "../../../operator/layouts.ts";
+import { type AuditedAction, auditedAction } from "../../../operator/audited.ts";
+import type { LayoutView } from "../../../operator/gateway-schema.ts";
+import type { AskedOf } from "../../../operator/operator-action.ts";
+import { viewLayout } from "../../../operator/views.ts";
 import { CLOSE_CALL } from "../object/closed-object.ts";
+import { closeLayout, notClosed } from "./close-request-schema.ts";
 
 /** A request counts, closes and counts again. */
 const FEWEST_COUNTING = 270;
 
-export type CloseResult =
-  | { readonly kind: "closed"; readonly layout: LayoutSummary }
-  | { readonly kind: "refused"; readonly why: WhyNotClosed };
-
-/** `per-key`: its objects cannot be listed. `next-closed`: keys could begin nowhere. `before-open`: keys begin in an older layout still. */
-export type WhyNotClosed = "unknown" | "in-force" | "per-key" | "next-closed" | "before-open";
-
-/** Closes a layout by its title. Rejects when an object does not answer that has to, or none does. */
-export type CloseLayout = (title: string, by: Actor) => Promise<CloseResult>;
+/** Rejects when an object does not answer that has to, or none does. */
+export type CloseLayout = AuditedAction<AskedOf<typeof closeLayout>, LayoutView>;
 
 export function layoutCloser({ namespace, directory, operator, audit }: WorkerKernel): CloseLayout {
-  const close = async (title: string, by: Actor): Promise<CloseResult> => {
+  return auditedAction(closeLayout, audit, async ({ layout: title }, by) => {
     const { layouts, listed } = directory;
     const layout = layouts.find((one) => one.title === title);
-    if (layout === undefined) return { kind: "refused", why: "unknown" };
+    if (layout === undefined) return notClosed("unknown");
     const { next } = layout;
-    if (next === null) return { kind: "refused", why: "in-force" };
+    if (next === null) return notClosed("in-force");
     const calls = Math.max(FEWEST_COUNTING, Math.min(MOST_ALONE, directory.askedAlone.length));
     const budget: CallBudget = { calls, questions: 1 };
-    if (listed.every((address) => address.layout !== title)) return { kind: "refused", why: "per-key" };
+    if (listed.every((address) => address.layout !== title)) return notClosed("per-key");
     const summaries = (await operator.counts({ budget })).layouts;
     const nextSummary = summaries.find((one) => one.layout === layoutTitle(next));
-    if ((nextSummary?.closedFor.length ?? 0) > 0) return { kind: "refused", why: "next-closed" };
+    if ((nextSummary?.closedFor.length ?? 0) > 0) return notClosed("next-closed");
     const before = layouts.filter((one) => one.next !== null && layoutName(one.next) === layoutName(layout.layout));
     const summariesBefore = summaries.filter((one) => before.some((other) => other.title === one.layout));
-    if (summariesBefore.some(({ open }) => open > 0)) return { kind: "refused", why: "before-open" };
+    if (summariesBefore.some(({ open }) => open > 0)) return notClosed("before-open");
     const needed = [...summariesBefore, ...(nextSummary === undefined ? [] : [nextSummary])];
     const silent = needed.flatMap(({ unreachable }) => unreachable);
     if (silent.length > 0) throw new Error(`unreachable: ${silent.join(", ")}`);
@@ -57,14 +53,6 @@ export function layoutCloser({ namespace, directory, operator, audit }: WorkerKe
     const first = new Map([[title, open.map(({ number }) => number)]]);
     const summary = (await operator.counts({ budget, first })).layouts.find((one) => one.layout === title);
     if (summary === undefined) throw new Error(`no summary of ${title}`);
-    return { kind: "closed", layout: summary };
-  };
-  return (title, by) =>
-    audit.record(
-      by,
-      "close-layout",
-      { target: title },
-      () => close(title, by),
-      (result) => (result.kind === "refused" ? `refused: ${result.why}` : "done"),
-    );
+    return { kind: "done", view: viewLayout(summary) };
+  });
 }

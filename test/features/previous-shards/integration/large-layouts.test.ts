@@ -50,9 +50,9 @@ it("a large layout is closed, and may go when each of its objects has said that 
   expect(await countAll(kernel)).toMatchObject({ total: { objects: 131 }, unreachable: [] });
   let left = 129;
   while (left > 0) {
-    const result = await close(previous, ADMIN);
-    if (result.kind !== "closed") throw new Error(result.why);
-    left = 129 - result.layout.closed - result.layout.empty;
+    const result = await close.perform({ layout: previous }, ADMIN);
+    if (result.kind !== "done") throw new Error(result.why);
+    left = 129 - result.view.closed - result.view.empty;
   }
   expect(await summary()).toMatchObject({
     open: 0,

@@ -118,9 +118,9 @@ it("a layout that is closed may go when its records have gone", async () => {
     { layout: titles.previous, next: titles.own, objects: 2, open: 2, closed: 0, empty: 0, mayGo: false },
   ]);
   const closed = { layout: titles.previous, open: 0, closed: 1, empty: 1, closedFor: [titles.own], mayGo: false };
-  expect(await close(titles.previous, ADMIN)).toMatchObject({ kind: "closed", layout: closed });
+  expect(await close.perform({ layout: titles.previous }, ADMIN)).toMatchObject({ kind: "done", view: closed });
   // Once more changes nothing.
-  expect(await close(titles.previous, ADMIN)).toMatchObject({ kind: "closed", layout: closed });
+  expect(await close.perform({ layout: titles.previous }, ADMIN)).toMatchObject({ kind: "done", view: closed });
   expect(await stateNow()).toMatchObject([{ open: 3 }, closed]);
   const [record] = await listed(operator, { key });
   if (record === undefined) throw new Error("not found");
@@ -137,7 +137,7 @@ it("what a layout has counted is in the totals when it may go, although nobody h
   const { operator, close, directory, titles, claim } = startScene(route);
   const key = crypto.randomUUID();
   await claim(key, "previous");
-  await close(titles.previous, ADMIN);
+  await close.perform({ layout: titles.previous }, ADMIN);
   const [record] = await listed(operator, { key });
   if (record === undefined) throw new Error("not found");
   await operator.change(record.id, { action: "forget", by: ADMIN, reason: "test", response: null, isPreview: false });
@@ -151,12 +151,12 @@ it("what a layout has counted is in the totals when it may go, although nobody h
 
 it("a layout in force, an unknown one, and one with an object for each key cannot be closed", async () => {
   const { close, titles } = startScene();
-  expect(await close(titles.own, ADMIN)).toEqual({ kind: "refused", why: "in-force" });
-  expect(await close("64", ADMIN)).toEqual({ kind: "refused", why: "unknown" });
+  expect(await close.perform({ layout: titles.own }, ADMIN)).toMatchObject({ kind: "refused", why: "in-force" });
+  expect(await close.perform({ layout: "64" }, ADMIN)).toMatchObject({ kind: "refused", why: "unknown" });
   const settings = { origin: "https://origin.example", shards: `2${randomLetters()}`, previous_shards: ["per-key"] };
   const read = readConfig({ IDEMPOTENCY: settings, ROUTES: [{ path: "/act" }] });
   if (!read.ok) throw new Error("invalid");
-  expect(await layoutCloser(workerKernel(read.config.routes))("per-key", ADMIN)).toEqual({
+  expect(await layoutCloser(workerKernel(read.config.routes)).perform({ layout: "per-key" }, ADMIN)).toMatchObject({
     kind: "refused",
     why: "per-key",
   });
@@ -165,7 +165,7 @@ it("a layout in force, an unknown one, and one with an object for each key canno
 it("metrics count the objects of each layout by state", async () => {
   const { close, directory, titles, claim } = startScene();
   await claim(crypto.randomUUID(), "previous");
-  await close(titles.previous, ADMIN);
+  await close.perform({ layout: titles.previous }, ADMIN);
   const metrics = parseExposition(await readerOf(ownTotals(directory), "/act").metrics());
   const objects = metrics.filter(({ name }) => name === "onceway_layout_objects");
   expect(objects.map(({ labels, value }) => [labels["layout"], labels["state"], value])).toEqual([
@@ -203,9 +203,9 @@ it("a layout is closed after those before it, and not if the next one is closed 
   if (!read.ok) throw new Error("invalid");
   const closeLayout = layoutCloser(workerKernel(read.config.routes));
   const [first = "", second = ""] = shards;
-  expect(await closeLayout(second, ADMIN)).toEqual({ kind: "refused", why: "before-open" });
-  expect(await closeLayout(first, ADMIN)).toMatchObject({ kind: "closed" });
-  expect(await closeLayout(second, ADMIN)).toMatchObject({ kind: "closed" });
+  expect(await closeLayout.perform({ layout: second }, ADMIN)).toMatchObject({ kind: "refused", why: "before-open" });
+  expect(await closeLayout.perform({ layout: first }, ADMIN)).toMatchObject({ kind: "done" });
+  expect(await closeLayout.perform({ layout: second }, ADMIN)).toMatchObject({ kind: "done" });
   const other = new Deployments();
   await other.close(2, 3);
   await expect(other.close(1, 2)).rejects.toThrow("next-closed");
@@ -231,21 +231,21 @@ describe("objects that do not answer", () => {
     IDEMPOTENCY: { origin: "https://origin.example", shards: third, previous_shards: [first, second] },
     ROUTES: [{ path: "/act" }],
   });
-  const close = (layout: string, isSilent: (name: string) => boolean): ReturnType<CloseLayout> => {
+  const close = (layout: string, isSilent: (name: string) => boolean): ReturnType<CloseLayout["perform"]> => {
     if (!read.ok) throw new Error("invalid");
-    return layoutCloser(workerKernel(read.config.routes, withoutAnswers(isSilent)))(layout, ADMIN);
+    return layoutCloser(workerKernel(read.config.routes, withoutAnswers(isSilent))).perform({ layout }, ADMIN);
   };
 
   it("keep their layout from being closed, and the next one open, as long as one of them may be open", async () => {
     // If none answers, or one of the next layout, which may be closed.
     await expect(close(first, (name) => name.endsWith(`-of-${first}`))).rejects.toThrow(`every object of ${first}`);
     await expect(close(first, (name) => name === `shard-0-of-${second}`)).rejects.toThrow(`shard-0-of-${second}`);
-    expect(await close(first, () => false)).toMatchObject({ kind: "closed", layout: { open: 0, closed: 0, empty: 1 } });
+    expect(await close(first, () => false)).toMatchObject({ kind: "done", view: { open: 0, closed: 0, empty: 1 } });
 
     // Of an older layout. Its own stay as they are, and are closed later.
     await expect(close(second, (name) => name.endsWith(`-of-${first}`))).rejects.toThrow(`shard-0-of-${first}`);
     const part = await close(second, (name) => name === `shard-1-of-${second}`);
-    expect(part).toMatchObject({ kind: "closed", layout: { empty: 1, unreachable: [`shard-1-of-${second}`] } });
-    expect(await close(second, () => false)).toMatchObject({ kind: "closed", layout: { empty: 2, unreachable: [] } });
+    expect(part).toMatchObject({ kind: "done", view: { empty: 1, unreachable: [`shard-1-of-${second}`] } });
+    expect(await close(second, () => false)).toMatchObject({ kind: "done", view: { empty: 2, unreachable: [] } });
   });
 });

@@ -30,8 +30,12 @@ export async function closeLayouts({ deployment, isOver, onClosed }: ClosingRun,
     if (previous.length === 0) continue;
     // The oldest that has an open object, as a layout is refused while an older one has; when none has, again one that is closed.
     const layout = previous.find((one) => !whole.has(one)) ?? random.pick(previous);
-    const url = `http://127.0.0.1:${port}/_onceway/layouts/${layout}/close`;
-    const init = { method: "POST", headers: { authorization: `Bearer ${ADMIN_TOKEN}` } };
+    const url = `http://127.0.0.1:${port}/_onceway/layouts/close`;
+    const init = {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      body: JSON.stringify({ layout }),
+    };
     const open = await fetch(url, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) })
       .then(async (response) => (response.ok ? v.parse(CLOSED, await response.json()).open : null))
       // Killed meanwhile. What it has closed stays closed.
