@@ -112,6 +112,7 @@ export interface OperatorClient {
   perform<Entries extends v.ObjectEntries, Answer extends v.GenericSchema>(
     action: DocumentedAction<Entries, Answer>,
     asked: v.InferInput<v.StrictObjectSchema<Entries, undefined>>,
+    timeoutMs?: number,
   ): Promise<v.InferOutput<Answer>>;
   /** Any other call, such as a feature's: its answer must be as the schema says. With `change` it is a POST. */
   read<Schema extends v.GenericSchema>(
@@ -191,7 +192,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
       if ("preview" in answer) return { answer, record: null, preview: answer.preview };
       return { answer, record: "forgotten" in answer ? null : answer, preview: null };
     },
-    perform: ({ path, answer }, asked) => read(answer.schema, path, asked),
+    perform: ({ path, answer }, asked, timeoutMs) => read(answer.schema, path, asked, undefined, timeoutMs),
     layouts: (isAll = false) => read(layoutsSchema, isAll ? "/layouts?all=1" : "/layouts"),
     endSessions: async () => void (await read(endedSchema, "/sessions/end", {})),
     recent: (after, signal) =>
@@ -200,7 +201,7 @@ export function operatorClient(gateway: URL, token: string): OperatorClient {
 }
 
 /** A response that is given, as requests have it. */
-export function responseMember({ status, headers, body }: ResolvedResponse): object {
+export function responseMember({ status, headers, body }: ResolvedResponse) {
   return { response: { status, headers, bodyBase64: body.toString("base64") } };
 }
 

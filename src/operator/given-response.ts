@@ -4,9 +4,8 @@
 import type * as v from "valibot";
 
 import { type HeaderPairs, isOriginsHeader, NULL_BODY_STATUSES } from "../kernel/request/headers.ts";
-import type { givenResponseSchema } from "./request-schema.ts";
 import type { PreviewView } from "./change-schema.ts";
-import type { ParsedRequest } from "./request-schema.ts";
+import { decodeBase64, type givenResponseSchema, type ParsedRequest } from "./request-schema.ts";
 
 export interface GivenResponse {
   readonly status: number;
@@ -48,14 +47,6 @@ function isPossible(name: string, value: string): boolean {
     /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) &&
     /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/.test(value)
   );
-}
-
-export function decodeBase64(text: string): Uint8Array | null {
-  try {
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  } catch {
-    return null;
-  }
 }
 
 function refuse(message: string): { readonly ok: false; readonly reason: string } {

@@ -117,3 +117,11 @@ export const givenResponseSchema = v.strictObject(
   },
   "response must be an object with status, headers, and body or bodyBase64.",
 );
+
+export function decodeBase64(text: string): Uint8Array | null {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}

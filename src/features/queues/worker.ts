@@ -6,18 +6,17 @@ import { type ConsumerPorts, queueConsumer } from "./consume.ts";
 import { deadLetterQueueIn } from "../outbox/dead-letter.ts";
 import { exchangeDeliverer } from "./object/deliveries.ts";
 import { queueMetrics } from "./operator/queue-metrics.ts";
-import { addQueueTrial, auditedTrial } from "./operator/trial.ts";
+import { queueTrialAction } from "./operator/trial.ts";
 import { queueTrials } from "./trial.ts";
 
 export function queuesWorker(kernel: WorkerKernel): WorkerFeature {
   const { config, operator, audit } = kernel;
   const ports = consumerPorts(kernel);
-  const tryQueue = auditedTrial(queueTrials(config.queues, ports), audit);
   return {
     name: "queues",
     consume: queueConsumer(config.queues, ports),
     operator: {
-      addApi: (app) => addQueueTrial(app, operator, tryQueue),
+      addApi: queueTrialAction(queueTrials(config.queues, ports), operator, audit).addApi,
       metrics: queueMetrics,
     },
   };

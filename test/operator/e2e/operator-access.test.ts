@@ -28,7 +28,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   dropEvents: { destination: "billing", reason: "test", preview: true },
   setPosition: { group: "billing", stream: "orders", partition: 3, next: 42, reason: "x" },
   closeLayout: { layout: "2" },
-  tryQueue: { body: { id: "forged" } },
+  tryQueue: { queue: "orders", body: { id: "forged" } },
   changeAll: {
     change: "forget",
     filter: { state: "unknown" },
@@ -67,15 +67,10 @@ const STRANGE: readonly (readonly [method: string, path: string])[] = [
   ["DELETE", "/health"],
 ];
 
-/** The path of an operation. It names a queue that there is not. */
-function filled(path: string, recordId: string): string {
-  return path.replace("{id}", recordId).replace("{queue}", "orders");
-}
-
 /** All operations with the record's id, and unknown ones. */
 function requests(): readonly (readonly [method: string, path: string, body: unknown])[] {
   return [
-    ...operations.map((one) => [one.method, filled(one.path, id), BODIES[one.id]] as const),
+    ...operations.map((one) => [one.method, one.path.replace("{id}", id), BODIES[one.id]] as const),
     ...STRANGE.map(([method, path]) => [method, path, undefined] as const),
   ];
 }
@@ -151,12 +146,12 @@ describe("without a valid token", () => {
 describe("with a token that may only read", () => {
   it.each(operations.map((one) => [one.id, one] as const))("%s", async (_name, one) => {
     const before = await recordNow();
-    const path = filled(one.path, id);
+    const path = one.path.replace("{id}", id);
     const reported = await scene.ask(one.method, path, { token: READ_TOKEN, body: BODIES[one.id] });
     expect(reported.status).toBe(one.mayRead ? 200 : 403);
     if (!one.mayRead) {
       // The answer does not reveal whether the record exists.
-      const nowhere = filled(one.path, "0".repeat(64));
+      const nowhere = one.path.replace("{id}", "0".repeat(64));
       expect(visibleParts(await scene.ask(one.method, nowhere, { token: READ_TOKEN, body: BODIES[one.id] }))).toBe(
         visibleParts(reported),
       );

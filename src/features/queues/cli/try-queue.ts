@@ -8,7 +8,8 @@ import { parseJsonText, readBytes } from "../../../cli/arguments.ts";
 import { CommandFailure, OK, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText } from "../../../cli/look.ts";
 import { connectOperator, type OperatorOptions } from "../../../cli/operator-options.ts";
-import { trialSchema } from "../operator/queue-schema.ts";
+import { tryQueueAction } from "../operator/openapi.ts";
+import type { trialSchema } from "../operator/queue-schema.ts";
 
 export type QueueTrial = InferOutput<typeof trialSchema>;
 
@@ -36,8 +37,7 @@ export async function tryQueue(options: TryQueueOptions, timeoutMs: number): Pro
   const client = connectOperator(options);
   await confirmTrying(queue, yes === true);
   // It waits for the origin, so it has a time limit of its own.
-  const path = `/queues/${encodeURIComponent(queue)}/try`;
-  const trial = await client.read(trialSchema, path, messageOf(data), undefined, timeoutMs);
+  const trial = await client.perform(tryQueueAction, { queue, ...messageOf(data) }, timeoutMs);
   const finding = judgeTrial(trial);
   console.log(json === true ? jsonLine({ ...finding, ...trial }) : trialReport(trial, finding, lookOf(process.stdout)));
   process.exitCode = finding.works ? OK : EXIT_REFUSED;

@@ -1,5 +1,4 @@
-// The request and the answer of a queue's trial. As in record-schema.ts, the Worker takes only types and the schema of the request
-// from here.
+// What came of a queue's trial. As in record-schema.ts, the Worker takes only types from here.
 
 import * as v from "valibot";
 
@@ -14,22 +13,6 @@ import {
   type WrittenBy,
 } from "../../../operator/schema-members.ts";
 import { recordSchema } from "../../../operator/record-schema.ts";
-
-export const queueTrialRequestSchema = v.strictObject({
-  body: v.exactOptional(
-    withDescription(
-      v.unknown(),
-      "The message: a text as it is, any other value as JSON, which is what the queue's producer would have sent.",
-      { id: "order-7" },
-    ),
-  ),
-  bodyBase64: v.exactOptional(
-    v.pipe(
-      withDescription(v.string(), "The message as bytes, in base64; not together with body.", "AAEC"),
-      v.metadata({ contentEncoding: "base64" }),
-    ),
-  ),
-});
 
 const triedDeliverySchema = v.object({
   decision: withDescription(

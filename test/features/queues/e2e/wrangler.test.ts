@@ -113,8 +113,8 @@ interface Asked {
   readonly json: Record<string, unknown>;
 }
 
-async function ask(queue: string, body: unknown, token = ADMIN_TOKEN): Promise<Asked> {
-  const path = `/queues/${queue}/try`;
+async function ask(body: unknown, token = ADMIN_TOKEN): Promise<Asked> {
+  const path = "/queues/try";
   const response = await fetch(`${gateway.url}/_onceway${path}`, {
     method: "POST",
     headers: { Authorization: `Bearer ${token}` },
@@ -163,21 +163,25 @@ describe("onceway try --queue", () => {
 describe("the operation", () => {
   it("is for administrators only", async () => {
     const id = freshKey();
-    expect(await ask("orders", { body: { id } }, READ_TOKEN)).toMatchObject({ status: 403 });
+    expect(await ask({ queue: "orders", body: { id } }, READ_TOKEN)).toMatchObject({ status: 403 });
     expect(await origin.effects(id)).toBe(0);
   });
 
-  it.each([[{}], [{ body: 1, bodyBase64: "AA==" }], [{ bodyBase64: "!" }], [{ body: { id: 1 }, key: "x" }], [null]])(
-    "refuses %j",
-    async (request) => {
-      expect(await ask("orders", request)).toMatchObject({ status: 400 });
-    },
-  );
+  it.each([
+    [{ queue: "orders" }],
+    [{ queue: "orders", body: 1, bodyBase64: "AA==" }],
+    [{ queue: "orders", bodyBase64: "!" }],
+    [{ queue: "orders", body: { id: 1 }, key: "x" }],
+    [{ body: 1 }],
+    [null],
+  ])("refuses %j", async (request) => {
+    expect(await ask(request)).toMatchObject({ status: 400 });
+  });
 
   it("says what became of a message that the origin rejects, and its dead letter is real", async () => {
     const id = freshKey();
     await origin.behave({ key: id }, { status: 422 });
-    const { status, json } = await ask("orders", { body: { id } });
+    const { status, json } = await ask({ queue: "orders", body: { id } });
     expect(status).toBe(200);
     expect(json).toMatchObject({
       queue: "orders",
