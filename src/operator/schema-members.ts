@@ -2,7 +2,6 @@
 
 import * as v from "valibot";
 
-import type { OperatorAction } from "./operator-action.ts";
 import { RECORD_ID } from "./request-schema.ts";
 
 /** Adds a member's documentation. */
@@ -64,7 +63,7 @@ export interface DocumentedAction<
 
 /** `request`: the name of the body in the document. `members`: what it says of them. */
 export function documentedAction<Entries extends v.ObjectEntries, Answer extends v.GenericSchema>(
-  { path, body: { entries } }: Pick<OperatorAction<unknown, Entries>, "path" | "body">,
+  { path, body: { entries } }: { readonly path: string; readonly body: { readonly entries: Entries } },
   {
     request: name,
     members,

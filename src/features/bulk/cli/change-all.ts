@@ -19,29 +19,16 @@ import {
   type RecordConditions,
   type ResolvedResponse,
   responseMember,
+  type WrittenBody,
 } from "../../../cli/operator-client.ts";
 import { connectOperator, type OperatorOptions } from "../../../cli/operator-options.ts";
 import { startProgress } from "../../../cli/read-pages.ts";
 import { previewText } from "../../../cli/record-text.ts";
 import { recordsTable } from "../../../cli/records-table.ts";
-import { allChangedSchema } from "../operator/bulk-schema.ts";
+import type { allChangedSchema } from "../operator/bulk-schema.ts";
+import { changeAllAction } from "../operator/openapi.ts";
 
 type AllChanged = InferOutput<typeof allChangedSchema>;
-
-/** A change of all records that a filter matches. */
-interface AllChangeRequest {
-  readonly change: RecordActionName;
-  readonly filter: RecordConditions;
-  readonly reason: string;
-  /** Only with `resolve`. */
-  readonly response?: ResolvedResponse;
-  /** Either this or `confirm`. */
-  readonly preview?: boolean;
-  readonly confirm?: boolean;
-  /** From the preview's answer. */
-  readonly until?: string;
-  readonly cursor?: string;
-}
 
 function withAll(command: Command): Command {
   return withFilter(
@@ -94,8 +81,8 @@ async function changeAll(
     );
   }
   const client = connectOperator(options);
-  const given = response === null ? {} : { response };
-  const request = { change, filter: options, reason, ...given };
+  const given = response === null ? {} : responseMember(response);
+  const request = { change, filter: conditionsOf(options), reason, ...given };
   let until = asOf;
   if (until === undefined) {
     const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
@@ -121,17 +108,20 @@ async function changeAll(
 }
 
 /** Calls until all records have been looked at. A run that is killed can be repeated: what was changed stays so. */
-async function forEachPart(client: OperatorClient, request: AllChangeRequest): Promise<InParts<AllChanged>> {
+async function forEachPart(
+  client: OperatorClient,
+  request: WrittenBody<typeof changeAllAction>,
+): Promise<InParts<AllChanged>> {
   const progress = startProgress();
   let matched = 0;
   try {
     return await inParts(
       async (before: AllChanged | null) => {
         const cursor = before?.cursor ?? null;
-        if (before === null || cursor === null) return changePart(client, request);
+        if (before === null || cursor === null) return client.perform(changeAllAction, request);
         matched += before.matched;
         progress.show(`${matched} records …`);
-        return changePart(client, { ...request, until: before.until, cursor });
+        return client.perform(changeAllAction, { ...request, until: before.until, cursor });
       },
       ({ cursor }) => cursor === null,
       added,
@@ -139,19 +129,6 @@ async function forEachPart(client: OperatorClient, request: AllChangeRequest): P
   } finally {
     progress.clear();
   }
-}
-
-/** One part of the work; continue with its cursor, and its `until`, until that is null. */
-function changePart(
-  client: OperatorClient,
-  { filter, reason, response, ...request }: AllChangeRequest,
-): Promise<AllChanged> {
-  return client.read(allChangedSchema, "/records/change", {
-    ...request,
-    reason,
-    ...(response === undefined ? {} : responseMember(response)),
-    filter: conditionsOf(filter),
-  });
 }
 
 /** Records are those of the first part. */

@@ -20,3 +20,5 @@ export const changeAllSchema = v.strictObject(
   },
   'The body must be JSON: write {"change":"release","filter":{"state":"unknown"},"reason":"…","preview":true}.',
 );
+
+export const CHANGE_ALL = { path: "/records/change", body: changeAllSchema };

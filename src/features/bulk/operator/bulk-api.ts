@@ -3,6 +3,7 @@
 import type { Hono } from "hono";
 import { epochMs } from "../../../kernel/record/units.ts";
 import { invalidRequest, parseBody, type RequestVariables } from "../../../operator/admin-request.ts";
+import { CHANGE_ALL } from "./all-request-schema.ts";
 import { parseChangeAll } from "./request.ts";
 import type { AllChangedView } from "./bulk-schema.ts";
 import { previewOf } from "../../../operator/given-response.ts";
@@ -21,7 +22,7 @@ export interface ChangeAllAccess {
 
 export function addChangeAll(app: Hono<RequestVariables>, { operator, changeAll }: ChangeAllAccess): void {
   const parsed = parseBody((json) => parseChangeAll(json, epochMs(Date.now())));
-  app.post("/records/change", parsed, async (context) => {
+  app.post(CHANGE_ALL.path, parsed, async (context) => {
     const change = { ...context.get("parsed"), by: context.get("actor") };
     const why = whyNotListed(operator.isPerKey, change.filter);
     if (why !== null) return invalidRequest(why);

@@ -1,37 +1,10 @@
-// The operator API's request that changes all records that a filter matches, and its answer. As in record-schema.ts, the Worker imports
-// only types from here.
+// What the change of all records that a filter matches has done. As in record-schema.ts, the Worker imports only types from here.
 
 import * as v from "valibot";
 
-import { givenResponseMembers, previewEntries, reasonMember } from "../../../operator/change-schema.ts";
+import { previewEntries } from "../../../operator/change-schema.ts";
 import { summarySchema } from "../../../operator/record-schema.ts";
-import { changeAllSchema } from "./all-request-schema.ts";
-import {
-  A_TIME,
-  describedBody,
-  withDescription,
-  countSchema,
-  timeSchema,
-  type WrittenBy,
-} from "../../../operator/schema-members.ts";
-
-export const changeAllRequestSchema = describedBody(changeAllSchema, {
-  change: { description: "What is done to each record.", example: "release" },
-  filter: {
-    description:
-      "Which records: the conditions of GET /records, by the same names and in the same form, without limit and cursor. At least one.",
-    example: { state: "unknown", route: "/v1/payments/*" },
-  },
-  reason: { described: reasonMember },
-  response: { description: "Only with resolve: what every one of them is given.", schema: givenResponseMembers },
-  preview: { description: "Only count.", example: true },
-  confirm: { description: "Change them.", example: true },
-  until: {
-    description: "From the answer of the preview; a preview without it takes the time of the call.",
-    example: A_TIME,
-  },
-  cursor: { description: "From the answer before, with the same request and its until.", example: "" },
-});
+import { A_TIME, withDescription, countSchema, timeSchema, type WrittenBy } from "../../../operator/schema-members.ts";
 
 /** What one call has done. */
 export const allChangedSchema = v.object({
