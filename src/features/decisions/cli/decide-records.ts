@@ -17,7 +17,8 @@ import { startProgress } from "../../../cli/read-pages.ts";
 import type { NodeFeature } from "../../../kernel/node-feature.ts";
 import { DECISIONS } from "../operator/decision-schema.ts";
 import { type DecisionLine, parseDecisionLines } from "../operator/decision-lines.ts";
-import { decidedSchema } from "../operator/decisions-schema.ts";
+import type { decidedSchema } from "../operator/decisions-schema.ts";
+import { decideManyAction } from "../operator/openapi.ts";
 import { isSettled, outcomeText } from "../operator/decision-schema.ts";
 
 type Result = InferOutput<typeof decidedSchema>["results"][number];
@@ -142,7 +143,7 @@ async function forEachPart(
 async function decidePart(client: OperatorClient, lines: readonly DecisionLine[], mode: object): Promise<Decided> {
   const sent = lines.slice(0, countOf(lines));
   const decisions = sent.map(({ decision: { written, reason } }) => ({ ...written, reason }));
-  const { until, results } = await client.read(decidedSchema, "/records/decide", { decisions, ...mode });
+  const { until, results } = await client.perform(decideManyAction, { decisions, ...mode });
   const done: DecidedLine[] = [];
   const again: DecisionLine[] = [];
   for (const [at, one] of sent.entries()) {

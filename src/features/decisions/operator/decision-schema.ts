@@ -86,3 +86,5 @@ export const decideSchema = v.strictObject(
   },
   'The body must be JSON: write {"decisions":[{"key":"…","decision":"release"}],"reason":"…","preview":true}.',
 );
+
+export const DECIDE = { path: "/records/decide", body: decideSchema };

@@ -8,6 +8,7 @@ import type { Operator } from "../../../operator/operator.ts";
 import { isoTime } from "../../../operator/shard-pages.ts";
 import type { DecideRecords, DecideRequest, DecideResult } from "./decide-all.ts";
 import type { DecidedView } from "./decisions-schema.ts";
+import { DECIDE } from "./decision-schema.ts";
 import { parseDecide } from "./decide-request.ts";
 
 /** What both the API and the console need for it. */
@@ -18,7 +19,7 @@ export interface DecideAccess {
 
 export function addDecide(app: Hono<RequestVariables>, access: DecideAccess): void {
   const parsed = parseBody((json) => parseDecide(json, epochMs(Date.now())));
-  app.post("/records/decide", parsed, async (context) => {
+  app.post(DECIDE.path, parsed, async (context) => {
     const request = { ...context.get("parsed"), by: context.get("actor") };
     return context.json<DecidedView>(viewDecided(request, await access.decide(request), access));
   });

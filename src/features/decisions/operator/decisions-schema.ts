@@ -1,8 +1,7 @@
-// The operator API's request to decide about records, and its answer. As in record-schema.ts, the Worker imports only types from here.
+// What has become of decisions about records. As in record-schema.ts, the Worker imports only types from here.
 
 import * as v from "valibot";
 
-import { givenResponseMembers, reasonMember } from "../../../operator/change-schema.ts";
 import { RECORD_STATES } from "../../../operator/request-schema.ts";
 import {
   A_TIME,
@@ -11,41 +10,8 @@ import {
   withDescription,
   wordsSchema,
   type WrittenBy,
-  describedBody,
 } from "../../../operator/schema-members.ts";
-import { decideSchema, DECISION_OUTCOMES, decisionSchema, MAX_DECISIONS } from "./decision-schema.ts";
-
-const { status, headers, body, bodyBase64 } = givenResponseMembers.entries;
-
-export const decisionMembers = describedBody(decisionSchema, {
-  key: { description: "Either the key, which only one record may have,", example: "order-17" },
-  id: { description: "or the record's id.", example: AN_ID },
-  decision: { description: "What is done.", example: "resolve" },
-  status: { described: status },
-  headers: { described: headers.wrapped },
-  body: { described: body.wrapped },
-  bodyBase64: { described: bodyBase64.wrapped },
-  reason: { described: reasonMember },
-});
-
-export const decideRequestSchema = describedBody(decideSchema, {
-  decisions: {
-    description:
-      "Each is about another record. The response of a resolve is status, headers, and body or bodyBase64, as for a single record.",
-    schema: v.pipe(v.array(decisionMembers), v.minLength(1), v.maxLength(MAX_DECISIONS)),
-  },
-  reason: {
-    description: "Of decisions without their own.",
-    example: "Reconciled with the ledger.",
-    schema: reasonMember,
-  },
-  preview: { description: "Only say what would become of each.", example: true },
-  confirm: { description: "Carry them out.", example: true },
-  until: {
-    description: "From the answer of the preview; a preview without it takes the time of the call.",
-    example: A_TIME,
-  },
-});
+import { DECISION_OUTCOMES } from "./decision-schema.ts";
 
 export const decidedSchema = v.object({
   until: withDescription(
