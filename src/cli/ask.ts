@@ -47,6 +47,26 @@ export async function askYes(dialogue: TerminalDialogue, message: string, usual 
   return answer;
 }
 
+/** Of a change that is previewed before it is made. */
+export interface PreviewOptions {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+/** Before the first call, so that a script fails at once: it has to say whether it wants the preview or the change. `isComplete`: --yes has what it needs. */
+export function checkPreview({ dryRun, yes }: PreviewOptions, remedy: string, isComplete = true): void {
+  const isClear = dryRun === true || (yes === true ? isComplete : openDialogue() !== null);
+  if (!isClear) throw new CommandFailure(EXIT_UNUSABLE, remedy);
+}
+
+/** Shows what would be changed, and asks. */
+export async function askAfterPreview(shown: string, question: string): Promise<void> {
+  process.stderr.write(`${shown}\n`);
+  const dialogue = openDialogue();
+  if (dialogue === null || !(await askYes(dialogue, question)))
+    throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
+}
+
 /** Ctrl-C or Escape. */
 function cancelled(): CommandFailure {
   return new CommandFailure(EXIT_UNUSABLE, "Cancelled: nothing was done.");

@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { NODE_FUNCTIONS } from "../features/node.ts";
 import type { RecordAction } from "../operator/record-actions/action.ts";
 import { ACTION_TEXTS, type RecordActionName } from "../operator/record-actions/record-actions.ts";
-import { askYes, openDialogue } from "./ask.ts";
+import { askAfterPreview, checkPreview, type PreviewOptions } from "./ask.ts";
 import { collectValues, readBytes, readHeader } from "./arguments.ts";
 import { jsonLine, lookOf } from "./look.ts";
 import type { ActionAnswer, RecordConditions, ResolvedResponse } from "./operator-client.ts";
@@ -18,10 +18,8 @@ import { previewText, recordText } from "./record-text.ts";
 
 type Action = RecordAction<RecordActionName>;
 
-export interface ChangeAllOptions extends OperatorOptions, Omit<RecordConditions, "id"> {
+export interface ChangeAllOptions extends OperatorOptions, PreviewOptions, Omit<RecordConditions, "id"> {
   readonly all?: boolean;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
   readonly asOf?: string;
 }
 
@@ -104,13 +102,8 @@ function withResponse(command: Command): void {
 async function change(action: Action, id: string | undefined, options: ChangeOptions): Promise<void> {
   const response = action.takesResponse ? givenResponse(options) : null;
   const isDry = options.dryRun === true;
-  const dialogue = openDialogue();
-  if (response !== null && options.yes !== true && !isDry && dialogue === null) {
-    throw new CommandFailure(
-      EXIT_UNUSABLE,
-      "Every retry would get this response: check it with --dry-run, then add --yes.",
-    );
-  }
+  if (response !== null)
+    checkPreview(options, "Every retry would get this response: check it with --dry-run, then add --yes.");
   const { status, ...others } = options;
   const conditions: ChangeAllOptions = response === null && status !== undefined ? { ...others, status } : others;
   if (bulk().meansAll(id, conditions)) {
@@ -124,10 +117,7 @@ async function change(action: Action, id: string | undefined, options: ChangeOpt
   if (isDry || (response !== null && options.yes !== true)) {
     const found = await client.act(recordId, { ...asked, isPreview: true });
     if (isDry) return report(`would be ${action.words.past}`, recordId, found, options);
-    process.stderr.write(`${found.preview === null ? "" : previewText(found.preview)}\n`);
-    if (dialogue === null || !(await askYes(dialogue, "Give every retry this response?"))) {
-      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
-    }
+    await askAfterPreview(found.preview === null ? "" : previewText(found.preview), "Give every retry this response?");
   }
   report(action.words.past, recordId, await client.act(recordId, { ...asked, isPreview: false }), options);
 }

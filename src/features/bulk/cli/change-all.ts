@@ -7,7 +7,7 @@ import type { InferOutput } from "valibot";
 import type { RecordAction } from "../../../operator/record-actions/action.ts";
 import type { RecordActionName } from "../../../operator/record-actions/record-actions.ts";
 import { readAsOf } from "../../../cli/arguments.ts";
-import { askYes, openDialogue } from "../../../cli/ask.ts";
+import { askAfterPreview, checkPreview } from "../../../cli/ask.ts";
 import type { BulkChanges, ChangeAllOptions } from "../../../cli/change-record.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
@@ -72,14 +72,12 @@ async function changeAll(
   response: ResolvedResponse | null,
 ): Promise<void> {
   const { past } = words;
-  const { dryRun, yes, asOf } = options;
-  const dialogue = openDialogue();
-  if (dryRun !== true && (yes === true ? asOf === undefined : dialogue === null)) {
-    throw new CommandFailure(
-      EXIT_UNUSABLE,
-      "All records that match would be changed: count them with --dry-run, which prints what to add: --yes --as-of and its time.",
-    );
-  }
+  const { dryRun, asOf } = options;
+  checkPreview(
+    options,
+    "All records that match would be changed: count them with --dry-run, which prints what to add: --yes --as-of and its time.",
+    asOf !== undefined,
+  );
   const client = connectOperator(options);
   const given = response === null ? {} : responseMember(response);
   const request = { change, filter: conditionsOf(options), reason, ...given };
@@ -93,10 +91,7 @@ async function changeAll(
         `${foundText(past, found)}\n\nTo do it: --yes --as-of ${printableText(found.until)}`,
       );
     }
-    process.stderr.write(`${foundText(past, found)}\n`);
-    if (dialogue === null || !(await askYes(dialogue, `${found.changed} to be ${past}. Go on?`))) {
-      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
-    }
+    await askAfterPreview(foundText(past, found), `${found.changed} to be ${past}. Go on?`);
     ({ until } = found);
   }
   const { sum: done, stopped } = await forEachPart(client, { ...request, confirm: true, until });

@@ -8,7 +8,14 @@ import type { InferOutput } from "valibot";
 
 import { collectValues } from "../../../cli/arguments.ts";
 import { REASON_OPTION, readReason } from "../../../cli/reason.ts";
-import { askSecret, askYes, type TerminalDialogue, openDialogue } from "../../../cli/ask.ts";
+import {
+  askAfterPreview,
+  askSecret,
+  checkPreview,
+  openDialogue,
+  type PreviewOptions,
+  type TerminalDialogue,
+} from "../../../cli/ask.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { jsonLine, printableText } from "../../../cli/look.ts";
@@ -20,14 +27,12 @@ import { forgetScope } from "../operator/openapi.ts";
 
 type ScopeErased = InferOutput<typeof scopeErasedSchema>;
 
-interface ForgetOptions extends OperatorOptions {
+interface ForgetOptions extends OperatorOptions, PreviewOptions {
   /** `header:authorization`, or `header:authorization=VALUE`. */
   readonly scope?: readonly string[];
   /** Parts that the caller's requests lack. */
   readonly without?: readonly string[];
   readonly includeUnknown?: boolean;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
   readonly reason?: string;
 }
 
@@ -66,23 +71,14 @@ async function forgetCaller(options: ForgetOptions): Promise<void> {
     );
   }
   const reason = await readReason(options);
-  const dialogue = openDialogue();
-  if (options.dryRun !== true && options.yes !== true && dialogue === null) {
-    throw new CommandFailure(
-      EXIT_UNUSABLE,
-      "All records of the caller would be forgotten: count them with --dry-run, then add --yes.",
-    );
-  }
+  checkPreview(options, "All records of the caller would be forgotten: count them with --dry-run, then add --yes.");
   const client = connectOperator(options);
-  const scope = await readScope(options.scope ?? [], options.without ?? [], dialogue);
+  const scope = await readScope(options.scope ?? [], options.without ?? [], openDialogue());
   const request = { scope, reason, ...(options.includeUnknown === true ? { includeUnknown: true } : {}) };
   if (options.dryRun === true || options.yes !== true) {
     const found = wholeOf(await forEachPart(client, { ...request, preview: true }));
     if (options.dryRun === true) return report(found, options, previewText(found));
-    process.stderr.write(`${previewText(found)}\n`);
-    if (dialogue === null || !(await askYes(dialogue, "Forget them?"))) {
-      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
-    }
+    await askAfterPreview(previewText(found), "Forget them?");
   }
   const { sum: erased, stopped } = await forEachPart(client, { ...request, confirm: true });
   report(erased, options, `forgotten: ${recordsText(erased.forgotten)} and ${eventsText(erased.events)}`);

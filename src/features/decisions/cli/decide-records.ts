@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import type { InferOutput } from "valibot";
 
 import { readAsOf, readBytes } from "../../../cli/arguments.ts";
-import { askYes, openDialogue } from "../../../cli/ask.ts";
+import { askAfterPreview, checkPreview, type PreviewOptions } from "../../../cli/ask.ts";
 import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
 import { inParts, type InParts, reportStopped, wholeOf } from "../../../cli/in-parts.ts";
 import { alignColumns, jsonLine, lookOf, paintHead, printableText, shortenText } from "../../../cli/look.ts";
@@ -29,11 +29,9 @@ interface DecidedLine extends Result {
   readonly decision: DecisionLine["decision"]["action"];
 }
 
-interface DecideOptions extends OperatorOptions {
+interface DecideOptions extends OperatorOptions, PreviewOptions {
   readonly file: string;
   readonly reason?: string;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
   readonly asOf?: string;
 }
 
@@ -64,13 +62,11 @@ function defineDecide(command: Command): void {
 async function decide(options: DecideOptions): Promise<void> {
   const { dryRun, yes, asOf } = options;
   const lines = await readLines(options);
-  const dialogue = openDialogue();
-  if (dryRun !== true && (yes === true ? asOf === undefined : dialogue === null)) {
-    throw new CommandFailure(
-      EXIT_UNUSABLE,
-      `${linesText(lines.length)} would be carried out: look with --dry-run, which prints what to add: --yes --as-of and its time.`,
-    );
-  }
+  checkPreview(
+    options,
+    `${linesText(lines.length)} would be carried out: look with --dry-run, which prints what to add: --yes --as-of and its time.`,
+    asOf !== undefined,
+  );
   const client = connectOperator(options);
   let until = asOf;
   if (dryRun === true || yes !== true) {
@@ -79,11 +75,9 @@ async function decide(options: DecideOptions): Promise<void> {
     if (dryRun === true) {
       return report(found, options, `${foundText(found)}\n\nTo do it: --yes --as-of ${printableText(found.until)}`);
     }
-    process.stderr.write(`${[foundText(found), ...leftTexts(found)].join("\n")}\n`);
     const count = found.done.filter(({ outcome }) => outcome === "would-change").length;
-    if (dialogue === null || !(await askYes(dialogue, `${linesText(count)} to be carried out. Go on?`))) {
-      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
-    }
+    const shown = [foundText(found), ...leftTexts(found)].join("\n");
+    await askAfterPreview(shown, `${linesText(count)} to be carried out. Go on?`);
   }
   const { sum, stopped } = await forEachPart(client, lines, { confirm: true, until });
   const changed = sum.done.filter(({ outcome }) => outcome === "changed").length;

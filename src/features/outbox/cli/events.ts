@@ -8,8 +8,8 @@ import { EVENT_STATES, type EventState } from "../../../kernel/record/outbox.ts"
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { DESTINATION_NAME } from "../operator/events-request-schema.ts";
 import { restText } from "../rest-text.ts";
-import { askYes, openDialogue } from "../../../cli/ask.ts";
-import { CommandFailure, EXIT_REFUSED, EXIT_UNUSABLE } from "../../../cli/exit-codes.ts";
+import { askAfterPreview, checkPreview, type PreviewOptions } from "../../../cli/ask.ts";
+import { CommandFailure, EXIT_REFUSED } from "../../../cli/exit-codes.ts";
 import { inParts, reportStopped } from "../../../cli/in-parts.ts";
 import { alignColumns, jsonLine, lookOf, paintHead, printableText } from "../../../cli/look.ts";
 import { type OperatorClient, pageQuery } from "../../../cli/operator-client.ts";
@@ -33,12 +33,10 @@ interface ListOptions extends OperatorOptions {
   readonly limit: number;
 }
 
-interface ChangeOptions extends OperatorOptions {
+interface ChangeOptions extends OperatorOptions, PreviewOptions {
   readonly state?: EventState;
   readonly id?: string;
   readonly reason: string;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
 }
 
 type Action = keyof typeof EVENTS_ACTIONS;
@@ -168,13 +166,7 @@ async function change(action: Action, destination: string, options: ChangeOption
       options,
     );
   }
-  const dialogue = openDialogue();
-  if (dryRun !== true && yes !== true && dialogue === null) {
-    throw new CommandFailure(
-      EXIT_UNUSABLE,
-      "All these events would be changed: count them with --dry-run, then add --yes.",
-    );
-  }
+  checkPreview(options, "All these events would be changed: count them with --dry-run, then add --yes.");
   if (dryRun === true || yes !== true) {
     const found = await client.perform(EVENTS_ACTIONS[action], { ...asked, preview: true });
     const text = `${eventsText(found.events)}${found.more ? " or more" : ""} would be ${DONE[action]}`;
@@ -182,9 +174,7 @@ async function change(action: Action, destination: string, options: ChangeOption
       console.log(options.json === true ? jsonLine(found) : text);
       return;
     }
-    process.stderr.write(`${text}\n`);
-    if (dialogue === null || !(await askYes(dialogue, "Go on?")))
-      throw new CommandFailure(EXIT_UNUSABLE, "Nothing was changed.");
+    await askAfterPreview(text, "Go on?");
   }
   // A run that is killed can be repeated.
   const { sum, stopped } = await inParts(
