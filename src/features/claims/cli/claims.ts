@@ -15,7 +15,8 @@ import {
   reportLeft,
 } from "../../../cli/operator-options.ts";
 import { fromNow } from "../../../cli/times.ts";
-import { positionPageSchema, setPositionAction } from "../operator/positions-schema.ts";
+import { setPositionAction } from "../operator/openapi.ts";
+import { positionPageSchema } from "../operator/positions-schema.ts";
 
 type PositionPage = InferOutput<typeof positionPageSchema>;
 
