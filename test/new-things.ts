@@ -20,6 +20,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   "a setting, such as `key_reused_status`": { named: /\bkey_reused_status\b|\bkeyReusedStatus\b/ },
   "commands of a feature, such as `events`": { named: /\bdefineEvents\b/ },
   "an action on a record, such as `note`": { named: /\bnoteAction\b/ },
+  "an action that is not on a record, such as closing a layout": { named: /\bcloseLayout(?:Action)?\b/ },
   "the words of a problem": { named: /"Request in flight"/ },
   "a header of replays, such as `Idempotent-Replayed`": { named: /\bREPLAYED_HEADER\b/ },
 };

@@ -56,10 +56,15 @@ export const reasonSchema = whyText("reason");
 
 const UNTIL = "until must be the time in the answer of the preview.";
 
-/** The members of a change of many records, which is previewed before it is made. */
-export const previewStepEntries = {
+/** The members of a change that is previewed before it is made. */
+export const previewOrConfirm = {
   preview: v.exactOptional(v.boolean("preview must be true or false.")),
   confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+};
+
+/** The same of many records. */
+export const previewStepEntries = {
+  ...previewOrConfirm,
   until: v.exactOptional(v.pipe(v.string(UNTIL), v.isoTimestamp(UNTIL))),
 };
 

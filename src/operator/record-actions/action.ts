@@ -3,13 +3,11 @@
 // all records that match, and the words of the audit log. Texts that only Node reads are an object of their own, so that the bundle of the
 // Worker leaves them out. Imports nothing that needs the Worker.
 
-import * as v from "valibot";
-
 import type { RecordEvent } from "../../kernel/record/events.ts";
 import type { IdempotencyRecord } from "../../kernel/record/record.ts";
 import type { GivenResponse } from "../given-response.ts";
 import { type JsonBody, jsonBody } from "../operator-action.ts";
-import { reasonSchema } from "../request-schema.ts";
+import { previewOrConfirm, reasonSchema } from "../request-schema.ts";
 import type { MemberText } from "../schema-members.ts";
 
 /** What a request asks of an action. */
@@ -21,7 +19,7 @@ export interface AskedAction {
   readonly isPreview: boolean;
 }
 
-export const PREVIEW = v.exactOptional(v.boolean("preview must be true or false."));
+export const PREVIEW = previewOrConfirm.preview;
 
 /** Of an action that says only why. */
 export const REASON_BODY = jsonBody(

@@ -1,9 +1,7 @@
-import * as v from "valibot";
-
 import { givenResponse } from "../given-response.ts";
 import { jsonBody } from "../operator-action.ts";
-import { givenResponseSchema, reasonSchema } from "../request-schema.ts";
-import { type ActionForm, type ActionTexts, PREVIEW, REASON, REASON_MEMBERS, type RecordAction } from "./action.ts";
+import { givenResponseSchema, previewOrConfirm, reasonSchema } from "../request-schema.ts";
+import { type ActionForm, type ActionTexts, REASON, REASON_MEMBERS, type RecordAction } from "./action.ts";
 
 const OF_WAITING: ActionForm = {
   summary: "It took effect: give its client this response, and make no more attempts.",
@@ -16,8 +14,7 @@ const RESOLVE_BODY = jsonBody(
   {
     reason: reasonSchema,
     response: givenResponseSchema,
-    preview: PREVIEW,
-    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+    ...previewOrConfirm,
   },
   '{"reason":"…","response":{"status":201,"headers":[],"body":""},"preview":true}',
   ({ reason, response, preview = false, confirm = false }) => {

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 
 import { jsonBody } from "../../../operator/operator-action.ts";
-import { reasonSchema } from "../../../operator/request-schema.ts";
+import { previewOrConfirm, reasonSchema } from "../../../operator/request-schema.ts";
 
 const SCOPE = 'scope must map each part of one scope to its value: write {"header:authorization":"Bearer …"}.';
 const MAX_PARTS = 16;
@@ -21,8 +21,7 @@ const FORGET_BODY = jsonBody(
   {
     scope: namedCallerSchema,
     reason: reasonSchema,
-    preview: v.exactOptional(v.boolean("preview must be true or false.")),
-    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+    ...previewOrConfirm,
     includeUnknown: v.exactOptional(v.boolean("includeUnknown must be true or false.")),
     cursor: v.exactOptional(v.string("cursor must be text from an answer before.")),
   },

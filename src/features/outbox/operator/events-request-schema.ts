@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { EVENT_STATES } from "../../../kernel/record/outbox.ts";
 import { type AskedOf, jsonBody, operatorAction } from "../../../operator/operator-action.ts";
 import { PAGE_QUERY, refuseQuery, textLike, wordOf } from "../../../operator/query.ts";
-import { reasonSchema } from "../../../operator/request-schema.ts";
+import { previewOrConfirm, reasonSchema } from "../../../operator/request-schema.ts";
 
 /** As in the configuration. */
 export const DESTINATION_NAME = /^(?:dead-letters:)?[A-Za-z0-9_-]{1,64}$/;
@@ -31,8 +31,7 @@ const CHANGE_BODY = jsonBody(
     reason: reasonSchema,
     event: v.exactOptional(v.strictObject({ shard: eventMember, place: eventMember, id: eventMember }, ONE_EVENT)),
     state: v.exactOptional(v.picklist(EVENT_STATES, `state must be one of ${EVENT_STATES.join(", ")}.`)),
-    preview: v.exactOptional(v.boolean("preview must be true or false.")),
-    confirm: v.exactOptional(v.boolean("confirm must be true or false.")),
+    ...previewOrConfirm,
   },
   '{"destination":"billing","reason":"…","preview":true}',
   ({ destination, reason, event = null, state = null, preview: isPreview = false, confirm = false }) => {
