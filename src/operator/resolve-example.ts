@@ -2,6 +2,7 @@
 // caller's: it is read only when an administrator asks for it, which the audit log notes. Encrypted records neither give an example nor get one.
 
 import { FEWEST_CALLS } from "./list-groups.ts";
+import { isSuccess } from "../kernel/record/verdict.ts";
 import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
 import type { Actor } from "./access/auth.ts";
@@ -51,7 +52,7 @@ export class ExampleFinder {
     const filter = { states: ["completed"], route, since: null, until: null, key: null, idPrefix: null } as const;
     const page = await this.#operator.list(filter, LISTED, null, [], FEWEST_CALLS);
     const latest = (page?.records ?? []).filter(
-      (record) => isSuccess(record) && (method === null || record.request?.method === method),
+      (record) => mayBeExample(record) && (method === null || record.request?.method === method),
     );
     for (const { id } of latest.slice(0, LOOKED_AT)) {
       // oxlint-disable-next-line no-await-in-loop -- usually the first is one
@@ -63,6 +64,6 @@ export class ExampleFinder {
   }
 }
 
-function isSuccess({ encrypted, status, responseKept }: RecordSummary): boolean {
-  return !encrypted && responseKept === true && status !== null && status >= 200 && status < 300;
+function mayBeExample({ encrypted, status, responseKept }: RecordSummary): boolean {
+  return !encrypted && responseKept === true && status !== null && isSuccess(status);
 }

@@ -99,6 +99,11 @@ function listWith(entry: StatusRule, { ambiguous, refused }: VerdictLists): NoRe
   return refused.includes(entry) ? "refused" : null;
 }
 
+/** Whether a status says that what was asked for is done (RFC 9110, section 15.3). */
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status <= 299;
+}
+
 /** The class of a status from 100 to 599; any other is of the class of 500. */
 export function classOfStatus(status: number): StatusClass {
   const first = Math.trunc(status / 100);

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { classOfStatus, finalStatus, judgeAttempt, type VerdictLists } from "../../../../src/kernel/record/verdict.ts";
+import {
+  classOfStatus,
+  finalStatus,
+  isSuccess,
+  judgeAttempt,
+  type VerdictLists,
+} from "../../../../src/kernel/record/verdict.ts";
 
 const lists = { refused: [425, 429, 503], ambiguous: [408, 502, 504] };
 
@@ -33,6 +39,10 @@ describe("judge", () => {
   it("knows the class of each status", () => {
     const classes = [100, 199, 200, 299, 300, 399, 400, 499, 500, 599, 600, 999].map(classOfStatus);
     expect(classes).toEqual(["1xx", "1xx", "2xx", "2xx", "3xx", "3xx", "4xx", "4xx", "5xx", "5xx", "5xx", "5xx"]);
+  });
+
+  it("takes each 2xx for a success, and nothing else", () => {
+    expect([199, 200, 201, 299, 300, 404].filter(isSuccess)).toEqual([200, 201, 299]);
   });
 
   it("treats only a failed connection as unsent", () => {
