@@ -244,6 +244,15 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /** One page of a list: continue with its cursor until that is null. */
-export function pageQuery(filter: Readonly<Record<string, string>>, limit: number, cursor: string | null): string {
-  return new URLSearchParams({ ...filter, limit: String(limit), ...(cursor === null ? {} : { cursor }) }).toString();
+export function pageQuery(filter: ListFilter, limit: number, cursor: string | null): string {
+  return queryText({ ...filter, limit: String(limit), cursor: cursor ?? undefined });
+}
+
+/** Conditions that are undefined are left out. */
+export type ListFilter = Readonly<Record<string, string | undefined>>;
+
+export function queryText(filter: ListFilter): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
+  return query.toString();
 }

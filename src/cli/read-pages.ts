@@ -1,7 +1,16 @@
-// Reads pages of records up to a limit, and shows its progress on a terminal.
+// Reads the pages of a list up to a limit. Those of records show their progress on a terminal.
+
+import type { GenericSchema } from "valibot";
 
 import { LIST_LIMITS } from "../operator/request-schema.ts";
-import type { OperatorClient, RecordConditions, ShownRecords, ShownSummary } from "./operator-client.ts";
+import {
+  type ListFilter,
+  type OperatorClient,
+  pageQuery,
+  type RecordConditions,
+  type ShownRecords,
+  type ShownSummary,
+} from "./operator-client.ts";
 
 /** Progress is shown only after this. */
 const QUIET_MS = 1_000;
@@ -45,6 +54,30 @@ export async function* readPages(
     progress.clear();
   }
   return { hasMore: cursor !== null, total: last.total, parts: last.parts, unreachable: [...unreachable] };
+}
+
+/** A list of the API, such as a feature's. */
+export interface PagedList<Page, Item> {
+  readonly path: string;
+  readonly schema: GenericSchema<unknown, Page>;
+  readonly itemsOf: (page: Page) => readonly Item[];
+}
+
+/** Reads pages until there are so many items, or no more. `last`: the last page, which says what is not in the list. */
+export async function readList<Page extends { readonly cursor: string | null }, Item>(
+  client: Pick<OperatorClient, "read">,
+  { path, schema, itemsOf }: PagedList<Page, Item>,
+  filter: ListFilter,
+  limit: number,
+): Promise<{ readonly items: readonly Item[]; readonly last: Page }> {
+  const items: Item[] = [];
+  let last: Page | null = null;
+  do {
+    const query = pageQuery(filter, Math.min(limit - items.length, LIST_LIMITS.maxLimit), last?.cursor ?? null);
+    last = await client.read(schema, `${path}?${query}`);
+    items.push(...itemsOf(last));
+  } while (last.cursor !== null && items.length < limit);
+  return { items, last };
 }
 
 /** A line on stderr that is rewritten in place; shows nothing if stderr is not a terminal. */

@@ -8,8 +8,9 @@ import { parseDuration } from "../../../kernel/config/units.ts";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { writePieces } from "../../../cli/arguments.ts";
 import { alignColumns, jsonLine, type TerminalLook, lookOf, printableText, shortenText } from "../../../cli/look.ts";
-import { pageQuery } from "../../../cli/operator-client.ts";
-import { connectOperator, operatorCommand, type OperatorOptions } from "../../../cli/operator-options.ts";
+import { queryText } from "../../../cli/operator-client.ts";
+import { connectOperator, operatorCommand, type OperatorOptions, readLimit } from "../../../cli/operator-options.ts";
+import { readList } from "../../../cli/read-pages.ts";
 import { readableTime } from "../../../cli/times.ts";
 import { auditPageSchema } from "../operator/audit-schema.ts";
 
@@ -49,45 +50,26 @@ function withFilter(command: Command): Command {
     .option("--since <TIME>", "only what was done within this time: 30m, 24h, 7d", readSince);
 }
 
-function filterOf({ by, action, since }: AuditFilter): Readonly<Record<string, string>> {
-  return {
-    ...(by === undefined ? {} : { by }),
-    ...(action === undefined ? {} : { action }),
-    ...(since === undefined ? {} : { since }),
-  };
-}
-
 function readSince(text: string): string {
   if (parseDuration(text).ok) return text;
   throw new InvalidArgumentError('Write a duration, such as "24h".');
 }
 
-function readLimit(text: string): number {
-  if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("Write a whole number from 1.");
-}
+const ENTRIES = { path: "/audit", schema: auditPageSchema, itemsOf: ({ entries }: AuditPage) => entries };
 
 async function exportEntries(file: string | undefined, options: AuditFilter): Promise<void> {
-  const query = new URLSearchParams(filterOf(options)).toString();
-  const lines = await writePieces(file ?? null, await connectOperator(options).pieces(`/audit/export?${query}`));
+  const { by, action, since } = options;
+  const path = `/audit/export?${queryText({ by, action, since })}`;
+  const lines = await writePieces(file ?? null, await connectOperator(options).pieces(path));
   if (file !== undefined) process.stderr.write(`${lines} entries written to ${printableText(file)}\n`);
 }
 
 async function listEntries(options: ListOptions): Promise<void> {
-  const { limit } = options;
-  const client = connectOperator(options);
-  const filter = filterOf(options);
-  const entries: AuditEntry[] = [];
-  let cursor: string | null = null;
-  do {
-    const wanted = Math.min(limit - entries.length, LIST_LIMITS.maxLimit);
-    const page: AuditPage = await client.read(auditPageSchema, `/audit?${pageQuery(filter, wanted, cursor)}`);
-    entries.push(...page.entries);
-    ({ cursor } = page);
-  } while (cursor !== null && entries.length < limit);
-  if (options.json === true) for (const entry of entries) console.log(jsonLine(entry));
-  else console.log(auditTable(entries, lookOf(process.stdout)));
-  if (cursor !== null) process.stderr.write(`There may be more: --limit ${limit * 10}.\n`);
+  const { by, action, since, limit } = options;
+  const { items, last } = await readList(connectOperator(options), ENTRIES, { by, action, since }, limit);
+  if (options.json === true) for (const entry of items) console.log(jsonLine(entry));
+  else console.log(auditTable(items, lookOf(process.stdout)));
+  if (last.cursor !== null) process.stderr.write(`There may be more: --limit ${limit * 10}.\n`);
 }
 
 const HEADINGS = ["AT", "BY", "VIA", "FROM", "ACTION", "TARGET", "OUTCOME", "REASON"];

@@ -6,7 +6,6 @@ import type { InferOutput } from "valibot";
 import { LIST_LIMITS } from "../../../operator/request-schema.ts";
 import { GROUP_NAME, type RequestedPosition } from "../operator/position-request-schema.ts";
 import { alignColumns, jsonLine, lookOf, paintHead, printableText } from "../../../cli/look.ts";
-import { type OperatorClient, pageQuery } from "../../../cli/operator-client.ts";
 import {
   connectOperator,
   operatorCommand,
@@ -14,6 +13,7 @@ import {
   readLimit,
   reportLeft,
 } from "../../../cli/operator-options.ts";
+import { readList } from "../../../cli/read-pages.ts";
 import { fromNow } from "../../../cli/times.ts";
 import { setPositionAction } from "../operator/openapi.ts";
 import { positionPageSchema } from "../operator/positions-schema.ts";
@@ -64,7 +64,7 @@ async function set(options: SetOptions): Promise<void> {
   const client = connectOperator(options);
   const place = `${stream}/${partition}`;
   if (dryRun === true) {
-    const { items } = await readPositions(client, { group }, Number.POSITIVE_INFINITY);
+    const { items } = await readList(client, POSITIONS, { group }, Number.POSITIVE_INFINITY);
     const now = items.find((one) => one.stream === stream && one.partition === partition)?.next ?? null;
     const text = `${group} goes on at ${now ?? "no position yet"} in ${place}, and would go on at ${next}`;
     console.log(json === true ? jsonLine({ group, stream, partition, now, next }) : printableText(text));
@@ -75,37 +75,26 @@ async function set(options: SetOptions): Promise<void> {
   console.log(json === true ? jsonLine(done) : printableText(`${group} goes on at ${next} in ${place}`));
 }
 
-interface Positions {
-  readonly items: PositionPage["positions"];
-  readonly last: PositionPage;
-}
-
-/** Reads pages until there are so many positions, or no more. */
-async function readPositions(
-  client: OperatorClient,
-  filter: Readonly<Record<string, string>>,
-  limit: number,
-): Promise<Positions> {
-  const items: PositionPage["positions"] = [];
-  let last: PositionPage | null = null;
-  do {
-    const query = pageQuery(filter, Math.min(limit - items.length, LIST_LIMITS.maxLimit), last?.cursor ?? null);
-    last = await client.read(positionPageSchema, `/positions?${query}`);
-    items.push(...last.positions);
-  } while (last.cursor !== null && items.length < limit);
-  return { items, last };
-}
+const POSITIONS = {
+  path: "/positions",
+  schema: positionPageSchema,
+  itemsOf: ({ positions }: PositionPage) => positions,
+};
 
 async function list(options: ListOptions): Promise<void> {
   const { group, limit } = options;
-  const { items, last } = await readPositions(connectOperator(options), group === undefined ? {} : { group }, limit);
+  const { items, last } = await readList(connectOperator(options), POSITIONS, { group }, limit);
   const { groups } = last;
   if (options.json === true) for (const line of [{ groups }, ...items]) console.log(jsonLine(line));
   else console.log(positionsText(groups, items, Date.now()));
   reportLeft(last, limit);
 }
 
-function positionsText(groups: PositionPage["groups"], positions: PositionPage["positions"], now: number): string {
+function positionsText(
+  groups: PositionPage["groups"],
+  positions: readonly PositionPage["positions"][number][],
+  now: number,
+): string {
   const look = lookOf(process.stdout);
   const since = (at: string | null): string => (at === null ? "" : fromNow(at, now));
   const summaries = alignColumns([

@@ -21,6 +21,7 @@ import {
   notAskedLines,
   reportLeft,
 } from "../../../cli/operator-options.ts";
+import { readList } from "../../../cli/read-pages.ts";
 import { fromNow } from "../../../cli/times.ts";
 import { EVENTS_ACTIONS } from "../operator/openapi.ts";
 import { type OutboxChangedView, outboxPageSchema } from "../operator/outbox-schema.ts";
@@ -82,41 +83,15 @@ function stateOption(): Option {
   return new Option("--state <STATE>", "only these").choices(EVENT_STATES);
 }
 
-/** One page of the events that are left; continue with its cursor until that is null. */
-function readEvents(
-  client: OperatorClient,
-  filter: Readonly<Record<string, string>>,
-  limit: number,
-  cursor: string | null,
-): Promise<OutboxPage> {
-  return client.read(outboxPageSchema, `/outbox?${pageQuery(filter, limit, cursor)}`);
-}
+const EVENTS = { path: "/outbox", schema: outboxPageSchema, itemsOf: ({ events }: OutboxPage) => events };
 
 async function listEvents(options: ListOptions): Promise<void> {
-  const client = connectOperator(options);
-  const { limit } = options;
-  const events: OutboxEvent[] = [];
-  let page: OutboxPage | null = null;
-  do {
-    page = await readEvents(
-      client,
-      filterOf(options),
-      Math.min(limit - events.length, LIST_LIMITS.maxLimit),
-      page?.cursor ?? null,
-    );
-    events.push(...page.events);
-  } while (page.cursor !== null && events.length < limit);
-  const { destinations } = page;
-  if (options.json === true) for (const line of [{ destinations }, ...events]) console.log(jsonLine(line));
-  else console.log(outboxText(destinations, events, Date.now()));
-  reportLeft(page, limit);
-}
-
-function filterOf({
-  state,
-  destination,
-}: Pick<ListOptions, "state" | "destination">): Readonly<Record<string, string>> {
-  return { ...(state === undefined ? {} : { state }), ...(destination === undefined ? {} : { destination }) };
+  const { state, destination, limit } = options;
+  const { items, last } = await readList(connectOperator(options), EVENTS, { state, destination }, limit);
+  const { destinations } = last;
+  if (options.json === true) for (const line of [{ destinations }, ...items]) console.log(jsonLine(line));
+  else console.log(outboxText(destinations, items, Date.now()));
+  reportLeft(last, limit);
 }
 
 function outboxText(destinations: OutboxPage["destinations"], events: readonly OutboxEvent[], now: number): string {
@@ -190,7 +165,10 @@ async function change(action: Action, destination: string, options: ChangeOption
 async function findEvent(client: OperatorClient, destination: string, id: string): Promise<OutboxEvent> {
   let cursor: string | null = null;
   do {
-    const page: OutboxPage = await readEvents(client, { destination }, LIST_LIMITS.maxLimit, cursor);
+    const page: OutboxPage = await client.read(
+      EVENTS.schema,
+      `${EVENTS.path}?${pageQuery({ destination }, LIST_LIMITS.maxLimit, cursor)}`,
+    );
     const found = page.events.find((event) => event.id === id);
     if (found !== undefined) return found;
     ({ cursor } = page);
