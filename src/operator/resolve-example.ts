@@ -2,7 +2,7 @@
 // caller's: it is read only when an administrator asks for it, which the audit log notes. Encrypted records neither give an example nor get one.
 
 import { FEWEST_CALLS } from "./list-groups.ts";
-import { isSuccess } from "../kernel/record/verdict.ts";
+import { isSuccessStatus } from "../kernel/record/verdict.ts";
 import { ExpiringCache } from "../kernel/request/expiring-cache.ts";
 import { firstOf } from "../kernel/request/first-of.ts";
 import type { Actor } from "./access/auth.ts";
@@ -65,5 +65,5 @@ export class ExampleFinder {
 }
 
 function mayBeExample({ encrypted, status, responseKept }: RecordSummary): boolean {
-  return !encrypted && responseKept === true && status !== null && isSuccess(status);
+  return !encrypted && responseKept === true && status !== null && isSuccessStatus(status);
 }

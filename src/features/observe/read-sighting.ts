@@ -5,7 +5,7 @@ import { coversBody } from "../../kernel/config/identity.ts";
 import { singleHeaders } from "../../kernel/config/key-source.ts";
 import type { ClientProblemCode } from "../../kernel/record/problem.ts";
 import type { SightingClass } from "../../kernel/record/sighting.ts";
-import { type AttemptEnd, isSuccess, judgeAttempt } from "../../kernel/record/verdict.ts";
+import { type AttemptEnd, isSuccessStatus, judgeAttempt } from "../../kernel/record/verdict.ts";
 import { digest } from "../../kernel/request/digest.ts";
 import { readExchange, type ReadPorts } from "../../kernel/request/exchange-request.ts";
 import { namerOf, readScopes } from "../../kernel/request/read-scopes.ts";
@@ -163,7 +163,7 @@ async function sightingOf(
     beganAt,
     endedAt,
     end: endOf(seen),
-    isSuccess: answer !== null && isSuccess(answer.status) && isWhole(seen),
+    isSuccess: answer !== null && isSuccessStatus(answer.status) && isWhole(seen),
     // Each digest costs as much as a tenth of the look (measured).
     body: effect ?? (bytes === null ? null : await shortDigest([id, bytes])),
     effect,

@@ -4,7 +4,7 @@
 
 import type { Destination } from "../../kernel/config/resolved.ts";
 import { type TryFailure, LONGEST_PAUSE_MS, type TryResult } from "../../kernel/record/outbox.ts";
-import { isSuccess } from "../../kernel/record/verdict.ts";
+import { isSuccessStatus } from "../../kernel/record/verdict.ts";
 import { base64Text } from "../../kernel/request/digest.ts";
 import { firstOf } from "../../kernel/request/first-of.ts";
 import { retryAfterIn } from "../../kernel/request/headers.ts";
@@ -120,7 +120,7 @@ async function post(url: string, { id, event }: OutgoingEvent, signatures: strin
   // Nothing in it decides anything.
   await response.body?.cancel();
   const { status, headers } = response;
-  if (isSuccess(status)) return ACCEPTED;
+  if (isSuccessStatus(status)) return ACCEPTED;
   const retryAfterMs = retryAfterIn(headers.get("retry-after"), now.getTime());
   if (status === 410) return failed("status 410", { retryAfterMs: LONGEST_PAUSE_MS, scope: "lane" });
   return failed(`status ${status}`, { retryAfterMs, scope: ABOUT_EVENT.has(status) ? "event" : "lane" });

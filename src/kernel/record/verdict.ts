@@ -100,7 +100,7 @@ function listWith(entry: StatusRule, { ambiguous, refused }: VerdictLists): NoRe
 }
 
 /** Whether a status says that what was asked for is done (RFC 9110, section 15.3). */
-export function isSuccess(status: number): boolean {
+export function isSuccessStatus(status: number): boolean {
   return status >= 200 && status <= 299;
 }
 

@@ -3,7 +3,7 @@
 
 import { formatDuration, HOUR_MS, parseDuration, SECOND_MS } from "../config/units.ts";
 import { isPointer, TOKEN } from "../config/values.ts";
-import { isSuccess } from "../record/verdict.ts";
+import { isSuccessStatus } from "../record/verdict.ts";
 import { parsePath, requestPlaceOf, refuseMember, WrongMember } from "./state-path.ts";
 import {
   type AnswerCondition,
@@ -225,7 +225,7 @@ function answerOf(written: unknown, isList: boolean): StateAnswer {
   if (body === "item" && !isList) refuseMember("answer", '"item" is an element of a list: write "resource", or list');
   if (body === "resource" && isList)
     refuseMember("answer", '"resource" would be the whole list: write "item" or "none"');
-  if (typeof status !== "number" || !Number.isInteger(status) || !isSuccess(status))
+  if (typeof status !== "number" || !Number.isInteger(status) || !isSuccessStatus(status))
     refuseMember("answer", "status must say that it took effect: write a number from 200 to 299");
   if (
     location !== null &&

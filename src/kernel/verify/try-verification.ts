@@ -2,7 +2,7 @@
 // in the object.
 
 import type { Config, Route } from "../config/resolved.ts";
-import { isSuccess } from "../record/verdict.ts";
+import { isSuccessStatus } from "../record/verdict.ts";
 import { findingOfStatus, type FindingEvidence, type VerificationFinding } from "../record/verification-answer.ts";
 import { HeaderSnapshot, headersOf, type HeaderPairs } from "../request/headers.ts";
 import { routeFinder } from "../request/intent.ts";
@@ -55,7 +55,7 @@ export interface TriedFinding {
 export function judgeTried({ state }: Verification, { status, header, body }: TriedAnswer): TriedFinding {
   if (state === undefined) {
     const saw = { at: "status", value: String(status) };
-    return isSuccess(status)
+    return isSuccessStatus(status)
       ? { finding: "happened", saw, response: { status, bytes: body.byteLength, location: header("location") } }
       : { finding: findingOfStatus(status, "claim", header("age"), "not_happened"), saw, response: null };
   }

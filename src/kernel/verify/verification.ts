@@ -11,7 +11,7 @@ import {
   type VerificationCredential,
   type VerificationFinding,
 } from "../record/verification-answer.ts";
-import { isSuccess, negativeCountsFrom } from "../record/verdict.ts";
+import { isSuccessStatus, negativeCountsFrom } from "../record/verdict.ts";
 import type { OpenFinding } from "../record/timeline.ts";
 import type { Policy, Unknown } from "../record/record.ts";
 import {
@@ -175,7 +175,7 @@ async function verifyOnce(
 /** A look-up by key: any 2xx is the operation's result, and 404 says that there is none. */
 async function byStatus(answer: OriginResponse, credential: VerificationCredential, maxBytes: number): Promise<Answer> {
   const { status, statusText, headers, events: originEvents } = answer;
-  if (!isSuccess(status)) {
+  if (!isSuccessStatus(status)) {
     answer.cancel();
     return open(findingOfStatus(status, credential, headerIn(answer, "age"), "not_happened"), ofStatus(answer));
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   classOfStatus,
   finalStatus,
-  isSuccess,
+  isSuccessStatus,
   judgeAttempt,
   type VerdictLists,
 } from "../../../../src/kernel/record/verdict.ts";
@@ -42,7 +42,7 @@ describe("judge", () => {
   });
 
   it("takes each 2xx for a success, and nothing else", () => {
-    expect([199, 200, 201, 299, 300, 404].filter(isSuccess)).toEqual([200, 201, 299]);
+    expect([199, 200, 201, 299, 300, 404].filter(isSuccessStatus)).toEqual([200, 201, 299]);
   });
 
   it("treats only a failed connection as unsent", () => {
