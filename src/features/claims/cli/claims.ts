@@ -15,8 +15,7 @@ import {
 } from "../../../cli/operator-options.ts";
 import { readList } from "../../../cli/read-pages.ts";
 import { fromNow } from "../../../cli/times.ts";
-import { setPositionAction } from "../operator/openapi.ts";
-import { positionPageSchema } from "../operator/positions-schema.ts";
+import { positionPageSchema, setPositionAction } from "../operator/positions-schema.ts";
 
 type PositionPage = InferOutput<typeof positionPageSchema>;
 

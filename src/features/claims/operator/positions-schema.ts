@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 
+import { setPosition } from "./position-request-schema.ts";
 import {
   A_TIME,
   withDescription,
@@ -10,6 +11,7 @@ import {
   timeSchema,
   unreachableShards,
   type WrittenBy,
+  documentedAction,
 } from "../../../operator/schema-members.ts";
 
 const group = withDescription(v.string(), "The group, as CONSUMERS names it.", "billing");
@@ -81,6 +83,22 @@ export const positionPageSchema = v.object({
 
 export const positionSetSchema = v.object({
   set: withDescription(v.literal(true), "The group reads from there when it next asks where to go on."),
+});
+
+export const setPositionAction = documentedAction(setPosition, {
+  id: "setPosition",
+  summary: "Sets where a group goes on in a partition.",
+  description:
+    "Forward, past a message that is not to be read, such as one that was never claimed; or back, so that the group reads again: messages that were processed get their results, and nothing is done twice. No claim ends by that. It is read when a consumer next asks where to go on. The log says what was set, and why.",
+  request: "PositionChange",
+  members: {
+    group: { description: "The group.", example: "billing" },
+    stream: { description: "The stream.", example: "orders" },
+    partition: { description: "Its partition.", example: 3 },
+    next: { description: "The first message that the group is to read.", example: 42 },
+    reason: { description: "Why this is done; written to the log.", example: "Message 41 cannot be read." },
+  },
+  answer: { description: "It is set.", name: "PositionSet", schema: positionSetSchema },
 });
 
 export type PositionSetView = WrittenBy<typeof positionSetSchema>;

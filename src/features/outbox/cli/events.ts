@@ -23,8 +23,7 @@ import {
 } from "../../../cli/operator-options.ts";
 import { readList } from "../../../cli/read-pages.ts";
 import { fromNow } from "../../../cli/times.ts";
-import { EVENTS_ACTIONS } from "../operator/openapi.ts";
-import { type OutboxChangedView, outboxPageSchema } from "../operator/outbox-schema.ts";
+import { EVENTS_ACTIONS, type OutboxChangedView, outboxPageSchema } from "../operator/outbox-schema.ts";
 
 type OutboxPage = InferOutput<typeof outboxPageSchema>;
 type OutboxEvent = OutboxPage["events"][number];

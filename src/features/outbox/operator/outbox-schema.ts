@@ -1,9 +1,11 @@
-// The answers of the operator API about events. As in record-schema.ts, the Worker takes only types from here.
+// The requests and answers of the operator API about events. As in record-schema.ts, the Worker takes only types and the schemas of
+// requests from here.
 
 import * as v from "valibot";
 
 import { ALL_LANES, EVENT_STATES } from "../../../kernel/record/outbox.ts";
 
+import { dropEvents, resendEvents } from "./events-request-schema.ts";
 import {
   A_TIME,
   withDescription,
@@ -15,6 +17,7 @@ import {
   unreachableShards,
   wordsSchema,
   type WrittenBy,
+  documentedAction,
 } from "../../../operator/schema-members.ts";
 
 const destination = withDescription(v.string(), "The destination, as DESTINATIONS names it.", "billing");
@@ -120,6 +123,47 @@ export const outboxChangedSchema = v.object({
   unreachable: unreachableShards,
   notAsked: notAskedShards,
 });
+
+const CHANGE = {
+  request: "OutboxChange",
+  members: {
+    destination: { description: "The destination whose events are changed.", example: "billing" },
+    reason: { description: "Why this is done; written to the log.", example: "The receiver works again." },
+    event: {
+      description: "Only this one, wherever it stands in the list now; without it, all of the destination.",
+      schema: v.strictObject({
+        shard: withDescription(v.string(), "Its shard, as listed.", "shard-3-of-64"),
+        place: withDescription(v.string(), "Its place, as listed.", "billing.1795250000000.1"),
+        id: withDescription(v.string(), "Its id.", "5f0c2a52-5a62-4d36-8a5f-6a8f2f4f6f0e-0"),
+      }),
+    },
+    state: { description: "Only these; both by default. Not together with event.", example: "dead" },
+    preview: { description: "Counts the events and changes nothing.", example: true },
+    confirm: { description: "Changes them. Needed unless event is given.", example: true },
+  },
+  answer: {
+    description: "What this call has done; events is 0 if the event is not there any more.",
+    name: "OutboxChanged",
+    schema: outboxChangedSchema,
+  },
+};
+
+export const EVENTS_ACTIONS = {
+  resend: documentedAction(resendEvents, {
+    id: "resendEvents",
+    summary: "Sends events again: dead ones, and pending ones that are not due yet.",
+    description:
+      "They are due now, and are given up as late as if they had just been published. Their ids stay. Their destination's rest ends, so pending events that are due are tried as well. One call works for five seconds: call again while more is true. The log says how many events it were, and why.",
+    ...CHANGE,
+  }),
+  drop: documentedAction(dropEvents, {
+    id: "dropEvents",
+    summary: "Erases events: nobody gets them.",
+    description:
+      "Cannot be undone. One that is being sent may still be taken. One call works for five seconds: call again while more is true. The log says how many events it were, and why.",
+    ...CHANGE,
+  }),
+};
 
 export type OutboxEventView = WrittenBy<typeof outboxEventSchema>;
 export type OutboxDestinationView = WrittenBy<typeof outboxDestinationSchema>;
