@@ -245,6 +245,26 @@ describe("duplicates that wait", () => {
   });
 });
 
+it("a refusal is the answer of all who wait for it, but its cookie is the first one's alone", async () => {
+  await withExchanges(async ({ run, world }) => {
+    const held = Promise.withResolvers<Response>();
+    world.origin = () => held.promise;
+    const head = waiting({ rules: { omitHeaders: ["set-cookie"] } });
+    const answers = [run(head), run(again(head))];
+    held.resolve(new Response("busy", { status: 503, headers: { "Set-Cookie": "session=first", "Retry-After": "7" } }));
+    const told = (await Promise.all(answers)).map(({ status, headers }) => [
+      status,
+      headers.get("Idempotency-Status"),
+      headers.get("Retry-After"),
+      headers.get("Set-Cookie"),
+    ]);
+    expect(told).toEqual([
+      [503, "first", "7", "session=first"],
+      [503, "attached", "7", null],
+    ]);
+  });
+});
+
 it("an answer whose record has gone is not its client's: 409 in-flight", async () => {
   await withExchanges(async ({ run, world, ledger }) => {
     const held = Promise.withResolvers<Response>();

@@ -4,6 +4,7 @@ import { claimText } from "../../../../src/kernel/record/describe-record.ts";
 import { step } from "../../../../src/kernel/record/life-cycle.ts";
 import type { IdempotencyRecord, Policy } from "../../../../src/kernel/record/record.ts";
 import {
+  historyWithFinding,
   historyWithNote,
   type TimelineEvent,
   timelineOf,
@@ -288,4 +289,14 @@ describe("an operator's change", () => {
     expect(step(record, result("a"), policy, epochMs(7)).reply.type).toBe("superseded");
     expect(record).toMatchObject({ state: "completed", status: 200, kept: true, completedAt: 6, expiresAt: 1006 });
   });
+});
+
+it("keeps the latest finding that says nothing, each answer that says something, and no finding twice", () => {
+  const done: TimelineEvent = { type: "verification", attempt: 1, at: epochMs(1), answer: "done" };
+  const finding = { answer: "pending", saw: null, countsFrom: null } as const;
+  const first = historyWithFinding([done], 2, finding, epochMs(2));
+  const later = historyWithFinding(first, 2, { ...finding, answer: "unreadable" }, epochMs(3));
+  const event = { type: "verification", attempt: 2, at: epochMs(3), ...finding, answer: "unreadable" };
+  expect(later).toEqual([done, event]);
+  expect(historyWithFinding(later, 2, { ...finding, answer: "unreadable" }, epochMs(4))).toBe(later);
 });

@@ -179,3 +179,15 @@ function every(ms: number, bytes: number, times = Number.POSITIVE_INFINITY): Bod
     cancel: () => undefined,
   };
 }
+
+it("a body that holds nothing any more is not asked to make room", () => {
+  const budget = new ByteBudget(10, 60_000);
+  const asked: string[] = [];
+  const take = (name: string): { readonly taken: boolean; readonly free: () => void } => {
+    const lease = budget.lease(Date.now());
+    return { taken: lease.take(10, () => asked.push(name)), free: () => lease.shrinkTo(0) };
+  };
+  take("gone").free();
+  expect([take("slow").taken, take("fast").taken]).toEqual([true, true]);
+  expect(asked).toEqual(["slow"]);
+});
