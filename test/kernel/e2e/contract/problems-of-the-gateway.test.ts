@@ -119,6 +119,7 @@ describe("store-unavailable", () => {
     } finally {
       database.allowCommits();
     }
+    expectProblem(await scene.send(message), { code: "in-flight", status: 409, retryable: true, echo: message.key });
     const second = await until(async () => {
       const response = await scene.send(message);
       return response.status === 409 ? null : response;
