@@ -1,7 +1,8 @@
 // `npm run remove-feature -- NAME`: takes a feature out of this working copy: its folders, the lines that are marked with its name, and links to
 // what is gone. With `--prove`, and the names of some features or none for each, it does so in a copy of its own and runs there what has to
 // stay green: the types, the unit tests, the integration tests and a short simulation. `--together` takes all of them out of one copy, which leaves
-// the kernel alone; `--types` runs no tests; `--turn` runs them for one feature alone, or for the kernel alone, which the commit's hash chooses.
+// the kernel alone; `--types` runs no tests; `--turn` is what one commit has to prove: the tests without one feature, or of the kernel alone, and the types
+// without a third of them and of the kernel alone. The commit's hash chooses, so that some commits after each other prove all.
 //
 // A line of the feature outside its folders ends with `// feature: NAME`; several begin with `// feature: NAME begins` and end with
 // `// feature: NAME ends`. A line with two names goes with either, and a file of which nothing is left goes too.
@@ -133,10 +134,21 @@ function inOrder(features: readonly string[]): readonly string[] {
   return [...new Set(features.flatMap(goingWith))];
 }
 
-/** Whose turn it is at this commit. By its hash, because a shallow clone has no number of commits. */
-function inTurn<T>(all: readonly T[]): T | undefined {
-  const hash = execFileSync("git", ["rev-parse", "HEAD"], { cwd: PROJECT, encoding: "utf8" });
-  return all[Number.parseInt(hash.slice(0, 8), 16) % all.length];
+/** A number of this commit, from its hash, because a shallow clone has no number of commits. */
+function numberOfCommit(): number {
+  return Number.parseInt(
+    execFileSync("git", ["rev-parse", "HEAD"], { cwd: PROJECT, encoding: "utf8" }).slice(0, 8),
+    16,
+  );
+}
+
+/** Of these features what one commit has to prove: whose types are checked when they are away, and whose tests are run too. */
+function turnOf(all: readonly string[]): readonly { group: readonly string[]; withTests: boolean }[] {
+  const groups = [...all.map((one) => [one]), all];
+  const number = numberOfCommit();
+  return groups
+    .map((group, index) => ({ group, index, withTests: index === number % groups.length }))
+    .filter(({ group, index, withTests }) => withTests || group === all || index % 3 === number % 3);
 }
 
 function main(): void {
@@ -159,18 +171,18 @@ function main(): void {
   }
   const named = positionals.length > 0 ? positionals : all;
   const groups = values.together === true ? [named] : named.map((one) => [one]);
-  const turn = values.turn === true ? inTurn([...groups, named]) : undefined;
+  const turns =
+    values.turn === true ? turnOf(named) : groups.map((group) => ({ group, withTests: values.types !== true }));
   const whole = copyOf(PROJECT);
   process.on("exit", () => rmSync(whole, { recursive: true, force: true }));
   const fault = failureIn(whole, [COMPILER]);
   if (fault !== null) throw new Error(fault);
-  for (const group of turn === named ? [...groups, named] : groups) {
-    const isWhole = values.types !== true && (values.turn !== true || group === turn);
-    const proof = isWhole ? [...TYPES, ...TESTS] : TYPES;
+  for (const { group, withTests } of turns) {
+    const proof = withTests ? [...TYPES, ...TESTS] : TYPES;
     const begun = Date.now();
     const failure = failureWithout(whole, group, proof);
     const seconds = Math.round((Date.now() - begun) / 1000);
-    const what = isWhole ? "" : ", the types";
+    const what = withTests ? "" : ", the types";
     console.log(`${failure === null ? "passed" : "FAILED"} without ${inOrder(group).join(", ")}${what} (${seconds} s)`);
     if (failure === null) continue;
     console.log(failure);
