@@ -15,8 +15,11 @@ export interface Exploration {
   readonly broken: readonly Interleaving[];
 }
 
+/** Whether what was found is enough, so that the exploration ends. */
+export type IsEnough = (broken: readonly Interleaving[]) => boolean;
+
 /** A few broken interleavings are enough to find a defect. */
-const MOST_BROKEN = 5;
+export const isAFew: IsEnough = ({ length }) => length >= 5;
 
 /** Runs one interleaving from its seed, and counts its steps by kind. */
 export type Run = (seed: number, counts: Map<string, number>) => Promise<Interleaving>;
@@ -26,10 +29,11 @@ export function explore(
   seed: number,
   progress: (done: number) => void = () => undefined,
   extras: Extras = ALL_EXTRAS,
+  isEnough = isAFew,
 ): Promise<Exploration> {
   const disk = freshDisk();
   const run: Run = (one, counts) => runInterleaving(one, disk, counts, extras);
-  return exploreWith(run, interleavings, seed, progress);
+  return exploreWith(run, interleavings, seed, progress, isEnough);
 }
 
 export async function exploreWith(
@@ -37,7 +41,7 @@ export async function exploreWith(
   interleavings: number,
   seed: number,
   progress: (done: number) => void,
-  mostBroken = MOST_BROKEN,
+  isEnough = isAFew,
 ): Promise<Exploration> {
   const uninstall = install();
   const counts = new Map<string, number>();
@@ -46,7 +50,7 @@ export async function exploreWith(
   let steps = 0;
   let done = 0;
   try {
-    while (done < interleavings && broken.length < mostBroken) {
+    while (done < interleavings && !isEnough(broken)) {
       const one = await run(seedOf(seed, done), counts);
       done += 1;
       steps += one.steps;

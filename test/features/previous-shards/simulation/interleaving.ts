@@ -25,7 +25,13 @@ export function exploreLayouts(
 export function findViolation(interleavings: number, seed: number, only: Setting | null = null): Promise<Exploration> {
   const disks = new DiskPools();
   const run: Run = (one, counts) => runInterleaving(one, disks, counts, () => undefined, only);
-  return exploreWith(run, interleavings, seed, () => undefined, 1);
+  return exploreWith(
+    run,
+    interleavings,
+    seed,
+    () => undefined,
+    ({ length }) => length > 0,
+  );
 }
 
 /** Repeats one interleaving and traces every step. */
