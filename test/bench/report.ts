@@ -29,6 +29,7 @@ function rowOf(samples: readonly Sample[], variant: string, connections: number)
     perSecond: spread("perSecond"),
     p50Ms: spread("p50Ms"),
     p99Ms: spread("p99Ms"),
+    longestMs: spread("longestMs"),
     microsecondsPerRequest: spread("microsecondsPerRequest"),
     failed: own.reduce((sum, sample) => sum + sample.failed, 0),
     requests: own.reduce((sum, sample) => sum + sample.requests, 0),
@@ -73,13 +74,14 @@ function besideRatios(samples: readonly Sample[]): readonly RatioOf[] {
 
 export function rowsTable(rows: readonly Row[]): string {
   return table([
-    ["variant", "connections", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "failed"],
+    ["variant", "connections", "requests/s", "p50 ms", "p99 ms", "longest ms", "CPU µs/request", "failed"],
     ...rows.map((row) => [
       row.variant,
       String(row.connections),
       show(row.perSecond, 0),
       show(row.p50Ms, 2),
       show(row.p99Ms, 1),
+      show(row.longestMs, 0),
       show(row.microsecondsPerRequest, 0),
       String(row.failed),
     ]),

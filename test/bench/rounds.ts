@@ -13,6 +13,8 @@ export interface Sample {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** The latency of the slowest request. */
+  readonly longestMs: number;
   /** Processor time of the variant's processes. */
   readonly microsecondsPerRequest: number;
   readonly requests: number;
@@ -83,7 +85,7 @@ async function measure(variant: Variant, connections: number, round: number, sec
   const figures = await runWrk({ url, path, keys, from, prefix, body, prefer, connections, seconds });
   const spent = processorMicroseconds(pids) - before;
   await end?.();
-  const { requests, not2xx, broken, p50Ms, p99Ms } = figures;
+  const { requests, not2xx, broken, p50Ms, p99Ms, longestMs } = figures;
   // Also those that were sent, and not answered in time.
   nextKeys.set(variant, from + requests + connections);
   const failed = broken + (succeeds ? not2xx : requests - not2xx);
@@ -95,13 +97,14 @@ async function measure(variant: Variant, connections: number, round: number, sec
     perSecond,
     p50Ms,
     p99Ms,
+    longestMs,
     microsecondsPerRequest: spent / requests,
     requests,
     failed,
   };
 }
 
-export type Metric = "perSecond" | "p50Ms" | "p99Ms" | "microsecondsPerRequest";
+export type Metric = "perSecond" | "p50Ms" | "p99Ms" | "longestMs" | "microsecondsPerRequest";
 
 export interface Spread {
   readonly median: number;

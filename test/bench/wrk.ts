@@ -29,6 +29,7 @@ const figures = v.object({
   broken: v.number(),
   p50Ms: v.number(),
   p99Ms: v.number(),
+  longestMs: v.number(),
 });
 export type Figures = v.InferOutput<typeof figures>;
 

@@ -30,7 +30,7 @@ function done(summary, latency)
   local errors = summary.errors
   local broken = errors.connect + errors.read + errors.write + errors.timeout
   io.write(string.format(
-    '\n{"requests":%d,"seconds":%f,"not2xx":%d,"broken":%d,"p50Ms":%f,"p99Ms":%f}\n',
+    '\n{"requests":%d,"seconds":%f,"not2xx":%d,"broken":%d,"p50Ms":%f,"p99Ms":%f,"longestMs":%f}\n',
     summary.requests, summary.duration / 1e6, errors.status, broken,
-    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, latency.max / 1e3))
 end
