@@ -64,9 +64,14 @@ export function parsePathPattern(path: string): ParsedSetting<readonly PathPatte
   }
   const whole: PathPattern = { segments, tail: false };
   if (!optional) return { ok: true, value: [whole] };
-  const shorter: readonly PathSegment[] =
-    segments.length === 1 ? [{ kind: "literal", text: "" }] : segments.slice(0, -1);
-  return { ok: true, value: [{ segments: shorter, tail: false }, whole] };
+  return { ok: true, value: [withoutLast(segments), whole] };
+}
+
+/** What is left of `/a/:b?` and the like without the parameter. After `/a/*` it is the path before it too, and all below it. */
+function withoutLast(segments: readonly PathSegment[]): PathPattern {
+  const shorter = segments.slice(0, -1);
+  if (shorter.at(-1)?.kind === "wildcard") return { segments: shorter.slice(0, -1), tail: true };
+  return { segments: shorter.length === 0 ? [{ kind: "literal", text: "" }] : shorter, tail: false };
 }
 
 /** A parameter of OpenAPI. */

@@ -125,11 +125,35 @@ describe("overlapping", () => {
     ["/a/x", "/a/:p", true],
     ["/a", "/b", false],
     ["/a", "/a/*", true],
+    ["/a", "/a/*/:k?", true],
     ["/a/x", "/a/:e{[a-z]+/[a-z]+}", true],
   ])("of %s and %s is %s, whichever is first", (first, second, may) => {
     const [[one], [other]] = [matcher(first, 0, []).patterns, matcher(second, 1, []).patterns];
     if (one === undefined || other === undefined) throw new Error("no pattern");
     expect([mayOverlap(one, other), mayOverlap(other, one)]).toEqual([may, may]);
+  });
+
+  it("is never denied of patterns that Hono matches with one path", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        pattern,
+        pattern,
+        fc.array(requestPath, { minLength: 12, maxLength: 12 }),
+        async (first, second, paths) => {
+          const [one, other] = [matcher(first, 0, ["POST"]), matcher(second, 1, ["POST"])];
+          fc.pre(!one.patterns.some((each) => other.patterns.some((rival) => mayOverlap(each, rival))));
+          const others = apps([other]);
+          for (const [index, app] of apps([one]).entries()) {
+            for (const path of paths) {
+              const rival = others[index];
+              if (rival === undefined || (await routed(app, "POST", path)) === "none") continue;
+              expect([path, await routed(rival, "POST", path)]).toEqual([path, "none"]);
+            }
+          }
+        },
+      ),
+      { numRuns: 1_500 },
+    );
   });
 });
 
