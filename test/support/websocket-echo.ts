@@ -1,5 +1,5 @@
 // A minimal WebSocket server for pass-through tests: RFC 6455's handshake, echo of text frames, answer to a close frame.
-// Frames must be unfragmented and shorter than 64 KiB.
+// Frames must be unfragmented and shorter than 64 KiB. The handshake has a header that no client of the gateway may see.
 
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -25,9 +25,8 @@ export function echoWebSocket(request: IncomingMessage, socket: Duplex, firstByt
   const accept = createHash("sha1")
     .update(key + HANDSHAKE_GUID)
     .digest("base64");
-  socket.write(
-    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
-  );
+  const upgraded = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
+  socket.write(`${upgraded}Sec-WebSocket-Accept: ${accept}\r\nOnceway-Event: []\r\n\r\n`);
 
   let pending = firstBytes;
   const drain = (): void => {

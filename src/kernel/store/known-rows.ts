@@ -25,7 +25,7 @@ export class KnownRows {
   put(text: string): void {
     const table = this.#table;
     this.#sql.exec(KNOWN_TABLES[table]);
-    const parts = Math.max(1, Math.ceil(text.length / PART_LENGTH));
+    const parts = Math.ceil(text.length / PART_LENGTH);
     for (let part = 0; part < parts; part += 1) {
       const of = text.slice(part * PART_LENGTH, (part + 1) * PART_LENGTH);
       this.#sql.exec(`INSERT OR REPLACE INTO ${table} (part, text) VALUES (?, ?)`, part, of);

@@ -2,15 +2,12 @@
 // The demo's page in a real browser: each button sends real requests through a real gateway, and the API that two of them kill is a
 // real process. What the page says is compared with what the API has counted.
 
-import { readFileSync } from "node:fs";
 import { request } from "node:http";
-import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
+import { faultsOf } from "../../support/e2e/console-looks.ts";
 import { type DemoScene, startDemoScene } from "../../support/e2e/demo.ts";
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const PHONE = { width: 360, height: 740 };
 
@@ -147,12 +144,7 @@ describe("the demo's page", () => {
     const { page, close } = await openPage({ ...options, bypassCSP: true });
     await press(page, "Send a payment", 1);
     for (const summary of await page.locator("summary").all()) await summary.click();
-    await page.evaluate(AXE);
-    const violations = await page.evaluate(
-      "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`))",
-    );
-    expect(violations).toEqual([]);
-    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    expect(await faultsOf(page, options)).toEqual([]);
     await close();
   });
 });

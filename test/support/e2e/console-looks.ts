@@ -1,4 +1,4 @@
-// How a page of the console may look to an operator: in light and dark, on a phone, with large text; and what is wrong with it then.
+// How a page may look to who reads it: in light and dark, on a phone, with large text; and what is wrong with it then.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -249,7 +249,7 @@ describe("large bodies", () => {
   });
 });
 
-it("passes a WebSocket, both ways", async () => {
+it("passes a WebSocket, both ways, also if its handshake says something to the gateway alone", async () => {
   const socket = new WebSocket(`${scene.gateway.url.replace("http", "ws")}/open/socket`);
   const heard: unknown[] = [];
   const { promise: closed, resolve, reject } = Promise.withResolvers<void>();

@@ -160,6 +160,37 @@ describe("spool", () => {
     });
   });
 
+  it("has its first bytes for its first reader, also if it was found too large to keep before that one came", async () => {
+    await withSpool(async ({ spool, commit }) => {
+      const durable = setInterval(commit, 1);
+      try {
+        await spool.write(new Uint8Array(CHUNK_BYTES).fill(7));
+        await spool.readable();
+        spool.stopKeeping();
+        const reader = spool.reader(null).getReader();
+        expect((await reader.read()).value?.at(0)).toBe(7);
+      } finally {
+        clearInterval(durable);
+        spool.break();
+      }
+    });
+  });
+
+  it("writes nothing at its end that nobody keeps or reads", async () => {
+    await withSpool(async ({ spool, commit, ledger }) => {
+      const durable = setInterval(commit, 1);
+      try {
+        await spool.write(text("one"));
+        spool.stopKeeping();
+        const append = vi.spyOn(ledger.bodies, "append");
+        await spool.finish(() => undefined);
+        expect(append).not.toHaveBeenCalled();
+      } finally {
+        clearInterval(durable);
+      }
+    });
+  });
+
   it.each(["finishes", "breaks"] as const)("holds no memory when it %s after its last reader has left", async (how) => {
     await withSpool(async ({ spool, commit }) => {
       const before = heldBytes();

@@ -39,6 +39,8 @@ interface Call {
   readonly url: string;
   readonly init: RequestInit;
   readonly bytes: Uint8Array;
+  /** How many bytes of a stream the object has read. */
+  streamed: number;
 }
 
 interface StandIn {
@@ -65,10 +67,11 @@ function standIn(...does: readonly (Error | Response | Promise<Response>)[]): St
         async fetch(url: string, init: RequestInit) {
           const { body } = init;
           const bytes = body instanceof Uint8Array ? body.slice() : new Uint8Array();
-          const answer = does[calls.push({ stub, url, init, bytes }) - 1] ?? new Error("one call too many");
-          if (body instanceof ReadableStream)
-            await (answer instanceof Error ? body.cancel() : new Response(body).arrayBuffer());
+          const made: Call = { stub, url, init, bytes, streamed: 0 };
+          const answer = does[calls.push(made) - 1] ?? new Error("one call too many");
+          if (body instanceof ReadableStream && answer instanceof Error) await body.cancel();
           if (answer instanceof Error) throw answer;
+          if (body instanceof ReadableStream) made.streamed = (await new Response(body).arrayBuffer()).byteLength;
           return await answer;
         },
       };
@@ -158,6 +161,14 @@ describe("a call to a shard that fails", () => {
     const { namespace, calls } = standIn(new Response("told", { status }));
     expect((await call(namespace, routeOf(), exchange()))?.status).toBe(status);
     expect(calls).toHaveLength(1);
+  });
+
+  it("before its body was read is repeated with the body", async () => {
+    const body = new Uint8Array(SMALL_BYTES + 1);
+    const { namespace, calls } = standIn(lost(), answer());
+    const response = await call(namespace, routeOf(), { ...exchange(), body, free: () => freeBytes(body) });
+    expect(response?.status).toBe(201);
+    expect(calls.map(({ streamed }) => streamed > SMALL_BYTES)).toEqual([false, true]);
   });
 
   it("is not repeated if it carried a stream, which can be read only once", async () => {

@@ -125,6 +125,15 @@ describe("problems", () => {
     ]);
   });
 
+  it("of the defaults come before those of operators, also if it takes a look at both to see them", () => {
+    const paths = pathsOf({
+      IDEMPOTENCY: { timeout: "60s", lock: "60s" },
+      OPERATORS: 1,
+      ROUTES: [{ path: "/v1/*" }],
+    });
+    expect(paths).toEqual(["IDEMPOTENCY.lock", "OPERATORS"]);
+  });
+
   it("do not change the variables", () => {
     const env = Object.freeze({
       ROUTES: Object.freeze([Object.freeze({ path: "/v1", scope: Object.freeze(["ip"]) })]),

@@ -25,6 +25,10 @@ describe("Histogram", () => {
       }),
     );
   });
+
+  it("has the bounds that a query of its metrics names", () => {
+    expect(BOUNDS_MS).toEqual([1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000]);
+  });
 });
 
 describe("Traffic", () => {
