@@ -67,7 +67,6 @@ async function writeGraphs(folder: string, rows: readonly Row[]): Promise<void> 
   const graphs = {
     "throughput.svg": graph("Requests per second, 16 connections", many, "perSecond", 0),
     "latency-p50.svg": graph("Median latency in ms, 1 connection", one, "p50Ms", 2),
-    "latency-p99.svg": graph("99th percentile of latency in ms, 1 connection", one, "p99Ms", 2),
     "processor.svg": graph("Processor time per request in µs, 16 connections", many, "microsecondsPerRequest", 0),
   };
   for (const [name, text] of Object.entries(graphs)) await writeFile(join(folder, name), text);
