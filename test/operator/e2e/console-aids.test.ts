@@ -2,7 +2,7 @@
 // What makes the console quick to use: tiles that lead to what they count, text that a button copies, times in the operator's zone,
 // and a day in charts.
 
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { launchChromium } from "../../support/chromium.ts";
 import { freshKey } from "../../support/http.ts";
@@ -67,29 +67,61 @@ describe("a copy button", () => {
     return opened;
   };
 
+  /** Collects what is announced, which stands for two seconds. */
+  const listen = (page: Page): Promise<unknown> =>
+    page.evaluate(
+      "globalThis.heard = [], new MutationObserver(([{ target }]) => heard.push(target.textContent)).observe(document.getElementById('news'), { childList: true })",
+    );
+  const heard = (page: Page, what: string): Promise<unknown> =>
+    page.evaluate(`heard.filter((one) => one === "${what}").length`);
+
   it("copies the key, the id, the hash of the logs and the command", async () => {
     const { page, complaints, close } = await openRecord({ permissions: ["clipboard-read", "clipboard-write"] });
+    await listen(page);
     const id = page.url().split("/").at(-1) ?? "";
-    for (const [what, text] of [
-      ["the key", keys.unknown],
-      ["the record's id", id],
-      ["the key's hash in logs", id.slice(0, 32)],
-      ["the command", `npx onceway records show ${id.slice(0, 32)}`],
-    ] as const) {
+    for (const [at, [what, text]] of (
+      [
+        ["the key", keys.unknown],
+        ["the record's id", id],
+        ["the key's hash in logs", id.slice(0, 32)],
+        ["the command", `npx onceway records show ${id.slice(0, 32)}`],
+      ] as const
+    ).entries()) {
       await page.getByRole("button", { name: `Copy ${what}`, exact: true }).click();
-      await page.locator("#news", { hasText: "Copied" }).waitFor({ state: "attached" });
+      await expect.poll(() => heard(page, "Copied")).toBe(at + 1);
       await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe(text);
     }
     expect(complaints).toEqual([]);
     await close();
   });
 
+  it("is announced for two seconds, also if another one was copied just before", async () => {
+    const { page, close } = await openRecord({ permissions: ["clipboard-read", "clipboard-write"] });
+    await page.clock.install();
+    await page.reload();
+    // From here on time passes only when the test says so.
+    await page.clock.pauseAt(Date.now() + 60_000);
+    const news = page.locator("#news");
+    const copy = async (what: string): Promise<void> => {
+      await page.getByRole("button", { name: `Copy ${what}`, exact: true }).click();
+      await expect.poll(() => news.textContent()).toBe("Copied");
+    };
+    await copy("the key");
+    await page.clock.runFor(1500);
+    await copy("the record's id");
+    await page.clock.runFor(1500);
+    expect(await news.textContent()).toBe("Copied");
+    await page.clock.runFor(1500);
+    expect(await news.textContent()).toBe("");
+    await close();
+  });
+
   it("selects the text where there is no access to the clipboard", async () => {
     const { page, close } = await openRecord();
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
-    const button = page.getByRole("button", { name: "Copy the key", exact: true });
-    await button.click();
-    await page.locator("#news", { hasText: "Selected" }).waitFor({ state: "attached" });
+    await listen(page);
+    await page.getByRole("button", { name: "Copy the key", exact: true }).click();
+    await expect.poll(() => heard(page, "Selected")).toBe(1);
     expect(await page.evaluate("getSelection().toString()")).toBe(keys.unknown);
     await close();
   });

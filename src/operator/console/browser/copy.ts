@@ -16,13 +16,18 @@ async function copyBefore(button: Element): Promise<void> {
   }
 }
 
+/** How many there have been: the end of an earlier one must not take a later one away. */
+let announcements = 0;
+
 function tell(button: Element, what: string): void {
+  announcements += 1;
+  const number = announcements;
   button.textContent = what;
   const announced = document.getElementById("news");
   if (announced !== null) announced.textContent = what;
   setTimeout(() => {
     button.textContent = "Copy";
-    if (announced?.textContent === what) announced.textContent = "";
+    if (number === announcements && announced?.textContent === what) announced.textContent = "";
   }, SHOWN_MS);
 }
 
