@@ -22,7 +22,7 @@ import { exchangeCalls } from "../kernel/object/exchange-calls.ts";
 import { ExchangeRunner } from "../kernel/object/exchanges.ts";
 import { AttemptHeartbeat } from "../kernel/object/heartbeat.ts";
 import { ITTY_URL, ittyDurable } from "../kernel/object/itty.ts";
-import { ALIVE_CALL, askAnother, callItself } from "../kernel/object/object-calls.ts";
+import { ALIVE_CALL, askAnother, callItself } from "../kernel/object/call-shard.ts";
 import { OPERATOR_CALLS, OperatorCalls, type ShardNumbers } from "../kernel/object/operator-calls.ts";
 import { originTarget } from "../kernel/object/origin-call.ts";
 import { type KnownOrigins, OriginReachability } from "../kernel/object/reachability.ts";

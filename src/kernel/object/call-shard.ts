@@ -1,10 +1,10 @@
-// The Worker's calls to a shard. A failed call is retried with a new stub and the same attempt id: the shard runs an attempt only
+// The calls to a shard: of the Worker, and of another object or the shard itself. A failed call is retried with a new stub and the same attempt id: the shard runs an attempt only
 // once, however often it is delivered. If all retries fail, the caller gets `null`, and nothing is sent to the origin. An object may answer that a key
 // begins elsewhere (kernel/elsewhere.ts): then the next one gets the same request with the same attempt id. If that leads nowhere, every object was
 // reached, so that is distinguished from a failure.
 
 import { keyHashOf } from "../record/units.ts";
-import type { JsonCall, RawCall } from "../call.ts";
+import { type JsonCall, jsonCall, type RawCall } from "../call.ts";
 import type { Layout } from "../config/layout.ts";
 import {
   askOwn,
@@ -33,6 +33,7 @@ import {
 } from "../request/message.ts";
 import type { Jurisdiction } from "../config/words.ts";
 import { type CallShard, canSendBody } from "../request/protect.ts";
+import { bindingIn } from "./bindings.ts";
 import { shardAddressOf, type ShardAddress } from "./shard-address.ts";
 
 /** Pauses before the second and the third try: an object that was reset starts again within a few milliseconds. */
@@ -202,6 +203,28 @@ export async function askObject<In, Out>(
   const body = question === undefined ? null : JSON.stringify(question);
   const response = await stub.fetch(url, { ...OPTIONS, body });
   return response.json();
+}
+
+/** An object calls itself, to stay in memory. */
+export const ALIVE_CALL = jsonCall<void, void>("alive");
+
+/** A request of the object to itself. Does nothing when its namespace is bound under another name. */
+export async function callItself({ id }: DurableObjectState, env: Readonly<Record<string, unknown>>): Promise<void> {
+  const own = bindingIn(env, "KEY_SHARD");
+  // Its answer is read: a body that nobody reads would keep the object in memory for ever.
+  if (own !== null) await askObject(own.get(id), ALIVE_CALL, undefined);
+}
+
+/** A question to another object. Only of an object that keeps no records, because this one would wait for that one. */
+export async function askAnother<In, Out>(
+  env: Readonly<Record<string, unknown>>,
+  address: ShardAddress,
+  call: JsonCall<In, Out>,
+  question: In,
+): Promise<Out> {
+  const namespace = bindingIn(env, "KEY_SHARD");
+  if (namespace === null) throw new TypeError("there is no Durable Object binding KEY_SHARD");
+  return askObject(shardStub(namespace, address), call, question);
 }
 
 /**

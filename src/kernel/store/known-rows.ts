@@ -22,6 +22,7 @@ export class KnownRows {
     return rows.length === 0 ? null : rows.map(({ text }) => text).join("");
   }
 
+  /** `text` is JSON, so it is never empty. */
   put(text: string): void {
     const table = this.#table;
     this.#sql.exec(KNOWN_TABLES[table]);

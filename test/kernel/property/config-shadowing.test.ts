@@ -42,6 +42,7 @@ const routes = fc.array(fc.tuple(pattern, methods), { minLength: 2, maxLength: 4
 const requestPath = fc
   .tuple(fc.array(fc.oneof(word, fc.constantFrom("", "ab", "c", "1", "a.b")), { maxLength: 5 }), fc.boolean())
   .map(([segments, slash]) => `/${segments.join("/")}${slash ? "/" : ""}`);
+const requestPaths = fc.array(requestPath, { minLength: 12, maxLength: 12 });
 
 function matcher(path: string, index: number, methodsOf: readonly string[]): RouteMatcher {
   const patterns = parsePathPattern(path);
@@ -65,10 +66,31 @@ async function routed(app: Hono, method: string, path: string): Promise<string> 
   return (await app.request(`http://gateway${path}`, { method })).text();
 }
 
+interface Matched {
+  readonly path: string;
+  readonly one: boolean;
+  readonly other: boolean;
+}
+
+/** Which of two routes, each alone, Hono matches with each path, by both of its ways to serve. */
+async function matchedAlone(one: RouteMatcher, other: RouteMatcher, paths: readonly string[]): Promise<Matched[]> {
+  const isMatched = async (app: Hono, path: string): Promise<boolean> => (await routed(app, "POST", path)) !== "none";
+  const others = apps([other]);
+  const matched: Matched[] = [];
+  for (const [index, app] of apps([one]).entries()) {
+    const rival = others[index];
+    if (rival === undefined) throw new Error("there is no such router");
+    for (const path of paths) {
+      matched.push({ path, one: await isMatched(app, path), other: await isMatched(rival, path) });
+    }
+  }
+  return matched;
+}
+
 describe("shadowing", () => {
   it("reports no route that Hono would ever reach", async () => {
     await fc.assert(
-      fc.asyncProperty(routes, fc.array(requestPath, { minLength: 12, maxLength: 12 }), async (list, paths) => {
+      fc.asyncProperty(routes, requestPaths, async (list, paths) => {
         const matchers = list.map(([path, of], index) => matcher(path, index, of));
         const shadows = findShadows(matchers);
         fc.pre(shadows.length > 0);
@@ -86,24 +108,13 @@ describe("shadowing", () => {
 
   it("holds for each pair: if the wide pattern covers the narrow one, Hono matches the wide one too", async () => {
     await fc.assert(
-      fc.asyncProperty(
-        pattern,
-        pattern,
-        fc.array(requestPath, { minLength: 12, maxLength: 12 }),
-        async (wide, narrow, paths) => {
-          const one = matcher(wide, 0, ["POST"]);
-          const other = matcher(narrow, 1, ["POST"]);
-          fc.pre(other.patterns.every((each) => one.patterns.some((all) => coversPattern(all, each))));
-          const wides = apps([one]);
-          for (const [index, app] of apps([other]).entries()) {
-            for (const path of paths) {
-              const wideApp = wides[index];
-              if (wideApp === undefined || (await routed(app, "POST", path)) === "none") continue;
-              expect(await routed(wideApp, "POST", path)).toBe("ROUTES[0]");
-            }
-          }
-        },
-      ),
+      fc.asyncProperty(pattern, pattern, requestPaths, async (wide, narrow, paths) => {
+        const one = matcher(wide, 0, ["POST"]);
+        const other = matcher(narrow, 1, ["POST"]);
+        fc.pre(other.patterns.every((each) => one.patterns.some((all) => coversPattern(all, each))));
+        const missed = (await matchedAlone(one, other, paths)).filter((each) => each.other && !each.one);
+        expect(missed).toEqual([]);
+      }),
       { numRuns: 1_500 },
     );
   });
@@ -135,23 +146,12 @@ describe("overlapping", () => {
 
   it("is never denied of patterns that Hono matches with one path", async () => {
     await fc.assert(
-      fc.asyncProperty(
-        pattern,
-        pattern,
-        fc.array(requestPath, { minLength: 12, maxLength: 12 }),
-        async (first, second, paths) => {
-          const [one, other] = [matcher(first, 0, ["POST"]), matcher(second, 1, ["POST"])];
-          fc.pre(!one.patterns.some((each) => other.patterns.some((rival) => mayOverlap(each, rival))));
-          const others = apps([other]);
-          for (const [index, app] of apps([one]).entries()) {
-            for (const path of paths) {
-              const rival = others[index];
-              if (rival === undefined || (await routed(app, "POST", path)) === "none") continue;
-              expect([path, await routed(rival, "POST", path)]).toEqual([path, "none"]);
-            }
-          }
-        },
-      ),
+      fc.asyncProperty(pattern, pattern, requestPaths, async (first, second, paths) => {
+        const [one, other] = [matcher(first, 0, ["POST"]), matcher(second, 1, ["POST"])];
+        fc.pre(!one.patterns.some((each) => other.patterns.some((rival) => mayOverlap(each, rival))));
+        const both = (await matchedAlone(one, other, paths)).filter((each) => each.one && each.other);
+        expect(both).toEqual([]);
+      }),
       { numRuns: 1_500 },
     );
   });
@@ -160,7 +160,7 @@ describe("overlapping", () => {
 describe("path patterns", () => {
   it("mean the same to both of Hono's routers", async () => {
     await fc.assert(
-      fc.asyncProperty(pattern, fc.array(requestPath, { minLength: 12, maxLength: 12 }), async (path, paths) => {
+      fc.asyncProperty(pattern, requestPaths, async (path, paths) => {
         const [smart, trie] = apps([matcher(path, 0, ["POST"])]);
         for (const request of paths) {
           // The routers differ on an empty segment, which no pattern here can name.

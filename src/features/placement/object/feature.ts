@@ -1,7 +1,7 @@
 // Enrolment within an object: of itself, and in the operators' object of others.
 
 import { answerCall } from "../../../kernel/call.ts";
-import { askAnother } from "../../../kernel/object/object-calls.ts";
+import { askAnother } from "../../../kernel/object/call-shard.ts";
 import type { ObjectFeature, ObjectKernel } from "../../../kernel/object-feature.ts";
 import { ENROL_CALL, ENROLLED_CALL } from "../enrolment.ts";
 import { ObjectEnrolment } from "./enrolling.ts";

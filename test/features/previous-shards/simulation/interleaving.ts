@@ -1,7 +1,7 @@
 // One interleaving with several layouts from its seed: takes random steps, checks the rules after each, and in the end expects
 // that every deployment is answered and that nothing is left.
 
-import { type Exploration, exploreWith, type Run } from "../../../simulation/explore.ts";
+import { type Exploration, exploreWith, type IsEnough, type Run } from "../../../simulation/explore.ts";
 import type { Interleaving } from "../../../simulation/interleaving.ts";
 import { follow, install } from "../../../simulation/platform.ts";
 import { Random, SequenceHash } from "../../../simulation/random.ts";
@@ -25,13 +25,8 @@ export function exploreLayouts(
 export function findViolation(interleavings: number, seed: number, only: Setting | null = null): Promise<Exploration> {
   const disks = new DiskPools();
   const run: Run = (one, counts) => runInterleaving(one, disks, counts, () => undefined, only);
-  return exploreWith(
-    run,
-    interleavings,
-    seed,
-    () => undefined,
-    ({ length }) => length > 0,
-  );
+  const isFound: IsEnough = ({ length }) => length > 0;
+  return exploreWith(run, interleavings, seed, () => undefined, isFound);
 }
 
 /** Repeats one interleaving and traces every step. */

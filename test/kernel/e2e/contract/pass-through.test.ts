@@ -3,6 +3,7 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
+import { type IncomingHttpHeaders, request as openRequest } from "node:http";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freshKey, headerValue, type RawResponse } from "../../../support/http.ts";
@@ -249,7 +250,28 @@ describe("large bodies", () => {
   });
 });
 
-it("passes a WebSocket, both ways, also if its handshake says something to the gateway alone", async () => {
+it("hides from a WebSocket's client what the handshake says to the gateway alone", async () => {
+  const headers = {
+    Connection: "Upgrade",
+    Upgrade: "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": randomBytes(16).toString("base64"),
+  };
+  const upgraded = (url: string): Promise<IncomingHttpHeaders> =>
+    new Promise((resolve, reject) => {
+      const opening = openRequest(`${url}/open/socket`, { headers });
+      opening.once("error", reject);
+      opening.once("upgrade", (response, socket) => {
+        socket.destroy();
+        resolve(response.headers);
+      });
+      opening.end();
+    });
+  expect(await upgraded(scene.origin.url)).toHaveProperty("onceway-event");
+  expect(await upgraded(scene.gateway.url)).not.toHaveProperty("onceway-event");
+});
+
+it("passes a WebSocket, both ways", async () => {
   const socket = new WebSocket(`${scene.gateway.url.replace("http", "ws")}/open/socket`);
   const heard: unknown[] = [];
   const { promise: closed, resolve, reject } = Promise.withResolvers<void>();

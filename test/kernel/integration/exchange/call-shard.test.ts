@@ -1,7 +1,7 @@
 // The Worker's calls to a shard. The platform's own errors cannot be caused locally, so a stand-in namespace has stubs that
 // fail as the documentation says. The object that is lost during a call is a real one.
 
-import { env } from "cloudflare:test";
+import { env, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { type Layout, layoutName } from "../../../../src/kernel/config/layout.ts";
 import { readConfig } from "../../../../src/features/settings.ts";
@@ -17,7 +17,7 @@ import {
   UPLOAD_CALL,
 } from "../../../../src/kernel/request/message.ts";
 import type { CallShard } from "../../../../src/kernel/request/protect.ts";
-import { shardCaller } from "../../../../src/kernel/object/call-shard.ts";
+import { callItself, shardCaller } from "../../../../src/kernel/object/call-shard.ts";
 import { type BodyReader, lentPiece, WHOLE } from "../../../../src/kernel/request/body-reader.ts";
 import { nameRecord } from "../../../../src/kernel/request/record-name.ts";
 import { shardName } from "../../../../src/kernel/object/shard-address.ts";
@@ -250,4 +250,14 @@ it("a client whose object is lost during the call is told that the attempt may s
   expect(reported === null ? null : await saidBy(reported)).toMatchObject({ status: 409, code: "in-flight" });
   expect(await bench.send(messageOf(again(head)))).toMatchObject({ status: 409, code: "in-flight" });
   expect(bench.calls).toEqual(["POST /act 1"]);
+});
+
+it("a call of an object to itself reads the answer, since one that nobody reads would keep it in memory", async () => {
+  const isRead = await runInDurableObject(new ShardBench().stub, async (_object, state) => {
+    const own = Response.json(null);
+    const stub = { fetch: () => Promise.resolve(own) };
+    await callItself(state, { KEY_SHARD: { get: () => stub } });
+    return own.bodyUsed;
+  });
+  expect(isRead).toBe(true);
 });
